@@ -1,0 +1,1 @@
+//! The configuration table, its parser, and what clients see of it.

@@ -1,0 +1,1 @@
+//! Consumer groups: the coordinator over `__consumer_offsets`.

@@ -1,0 +1,4 @@
+//! The broker: sockets, APIs, partitions, coordinators and the quorum loop, over the synchronous cores.
+
+pub mod config;
+pub mod groups;

@@ -1,0 +1,3 @@
+//! The `gracchus` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Black-box suites: they know only the built binary.

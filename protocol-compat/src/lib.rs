@@ -1,0 +1,3 @@
+//! The wire and the record batch: everything that is bytes in Kafka's own formats.
+//!
+//! No I/O, no clocks, no tasks. Each module says what it owns.

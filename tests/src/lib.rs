@@ -1,0 +1,1 @@
+//! The simulator and the checks of the repository itself.
