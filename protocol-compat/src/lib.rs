@@ -1,3 +1,8 @@
 //! The wire and the record batch: everything that is bytes in Kafka's own formats.
 //!
 //! No I/O, no clocks, no tasks. Each module says what it owns.
+
+pub mod batch;
+pub mod compression;
+pub mod error;
+pub mod ids;
