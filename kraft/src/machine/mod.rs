@@ -115,7 +115,8 @@ pub trait Machine: Sized {
 
     /// The shard closes: answer every token that soft state still holds. Only replies are taken from
     /// `out`, and they leave at once. The default holds no tokens.
-    fn closing(_hard: &Self::Hard, _soft: &mut Self::Soft, _why: Refused, _out: &mut Outbox<Self>) {}
+    fn closing(_hard: &Self::Hard, _soft: &mut Self::Soft, _why: Refused, _out: &mut Outbox<Self>) {
+    }
 }
 
 /// What one step wants. The shard performs it, all or nothing.

@@ -32,7 +32,12 @@ where
 
     /// A shard that loaded `log`, all of it committed: a failover, as a new leader sees it.
     pub fn on_log(now_ms: i64, log: Vec<M::Record>) -> Self {
-        let mut shard = Shard::new();
+        Self::with_soft(now_ms, log, M::Soft::default())
+    }
+
+    /// The same with prepared soft state.
+    pub fn with_soft(now_ms: i64, log: Vec<M::Record>, soft: M::Soft) -> Self {
+        let mut shard = Shard::with_soft(soft);
         log.iter().for_each(|record| shard.load(record));
         let end_offset = log.len() as i64;
         let released = shard.activate(now_ms, end_offset, end_offset);
@@ -99,10 +104,10 @@ where
     }
 
     /// Leadership moves on and comes back: callers get their answers, a new shard loads the same log.
-    pub fn fail_over(&mut self) {
+    pub fn fail_over(&mut self, soft: M::Soft) {
         let released = self.shard.close(Refused::NotLeader);
         self.keep(released);
-        let next = Self::on_log(self.now_ms, std::mem::take(&mut self.log));
+        let next = Self::with_soft(self.now_ms, std::mem::take(&mut self.log), soft);
         self.shard = next.shard;
         self.log = next.log;
         self.effects.extend(next.effects);
