@@ -1,4 +1,7 @@
 //! The metadata quorum and the machinery of coordinators: records, image, controller, raft, machines.
 //! Synchronous; no sockets, no clocks.
 
+pub mod controller;
+pub mod image;
 pub mod machine;
+pub mod record;

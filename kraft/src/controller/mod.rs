@@ -1,0 +1,1 @@
+//! Decides what may become of the cluster: requests in, records out.
