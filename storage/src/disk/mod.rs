@@ -5,7 +5,9 @@
 //! directory returned, and nothing else does. `real.rs` keeps them with system calls, `sim.rs` in
 //! memory; `conformance.rs` holds both to the same suite. Who calls what, when, is not decided here.
 
+pub mod conformance;
 mod real;
+pub mod sim;
 
 use std::fmt;
 use std::io;
@@ -14,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use real::RealDisk;
+pub use sim::{SimConfig, SimDisk};
 
 /// How a file is opened. A file is never truncated by opening it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -200,3 +203,6 @@ pub fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     PathBuf::from(name)
 }
+
+#[cfg(test)]
+mod tests;
