@@ -5,4 +5,10 @@
 pub mod batch;
 pub mod compression;
 pub mod error;
+pub mod frame;
+pub mod header;
+pub mod hot;
 pub mod ids;
+pub mod schema;
+pub mod shape;
+pub mod wire;
