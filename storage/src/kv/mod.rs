@@ -4,7 +4,14 @@
 //! Owns the contract. `rocks.rs` keeps it with RocksDB, `mem.rs` in memory with crashes;
 //! `conformance.rs` holds both to the same suite. What the keys mean is the caller's.
 
+pub mod conformance;
+mod mem;
+mod rocks;
+
 use thiserror::Error;
+
+pub use mem::{MemKv, MemStore};
+pub use rocks::RocksKv;
 
 /// A store failed. Nothing is known about a batch whose write failed: the caller must treat it like
 /// a failed sync.
@@ -85,3 +92,6 @@ pub trait Kv: Send {
     /// without, a crash may lose it, but never keep a later batch and lose an earlier one.
     fn write(&mut self, batch: KvBatch, sync: bool) -> Result<(), KvError>;
 }
+
+#[cfg(test)]
+mod tests;
