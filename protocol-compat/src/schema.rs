@@ -78,6 +78,15 @@ pub struct Struct {
     pub memory: u32,
 }
 
+impl Struct {
+    /// The field that a tag means. Kafka's parsers know a tag in all versions once it means
+    /// something in one; whether it does in this one is in the field.
+    #[inline]
+    pub fn tagged(&self, tag: u32) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.is_tagged() && field.tag == tag)
+    }
+}
+
 /// One field of a struct.
 #[derive(Debug)]
 pub struct Field {
@@ -92,6 +101,13 @@ pub struct Field {
     pub tagged: Versions,
     /// What it is when it is not on the wire.
     pub default: Default,
+}
+
+impl Field {
+    /// Whether there is a version in which it is carried in the tagged-field section.
+    pub const fn is_tagged(&self) -> bool {
+        self.tagged.min <= self.tagged.max
+    }
 }
 
 /// The type of a field.

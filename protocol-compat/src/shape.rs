@@ -6,6 +6,9 @@
 //! byte as a bool, text that is not UTF-8. It refuses truncation, null where none is allowed,
 //! counts that cannot fit, and tags of other versions.
 
+use bytes::Bytes;
+
+use crate::rewrite::{NoDifference, rewrite};
 use crate::schema::{self, Field, Struct, Type};
 use crate::wire::{Malformed, Reader, STRING_MAX};
 
@@ -45,6 +48,18 @@ pub fn check_request(key: i16, version: i16, body: &[u8]) -> Result<Shape, Shape
 pub fn check_response(key: i16, version: i16, body: &[u8]) -> Result<Shape, ShapeError> {
     let api = lookup(key, version)?;
     Ok(check(api.response, version, api.is_flexible(version), body)?)
+}
+
+/// Checks a request body and gives back one that kafka-protocol decodes the way Kafka would:
+/// nearly always the same bytes without the surplus, else a canonical rewriting of them.
+pub fn request_body(key: i16, version: i16, body: &Bytes) -> Result<Bytes, ShapeError> {
+    let shape = check_request(key, version, body)?;
+    if !shape.odd {
+        return Ok(body.slice(..shape.len));
+    }
+    let api = lookup(key, version)?;
+    let versions = (version, version);
+    Ok(rewrite(api, api.request, versions, body, &mut NoDifference)?.freeze())
 }
 
 fn lookup(key: i16, version: i16) -> Result<&'static schema::Api, ShapeError> {
@@ -115,10 +130,11 @@ impl Walk<'_> {
     fn array(&mut self, element: &'static Type, nullable: bool) -> Result<(), Malformed> {
         let at = self.reader.position();
         let smallest = self.smallest(*element);
-        let before = self.reader.clone();
-        let Some(count) = self.reader.nullable_count(self.flexible, smallest)? else {
-            return self.null(at, nullable, before.clone().len(self.flexible)?);
-        };
+        let len = self.reader.len(self.flexible)?;
+        let Ok(count) = usize::try_from(len) else { return self.null(at, nullable, len) };
+        if count.saturating_mul(smallest) > self.reader.remaining() {
+            return Err(Malformed::Count { at, count: len });
+        }
         self.spend(count, memory(*element))?;
         match *element {
             Type::String => {
@@ -184,12 +200,7 @@ impl Walk<'_> {
             let tag = self.reader.uvarint()?;
             let at = self.reader.position();
             let size = self.reader.uvarint()? as i32;
-            // A tag is known in all versions once it is known in one, as in Kafka.
-            match item
-                .fields
-                .iter()
-                .find(|field| field.tagged.min <= field.tagged.max && field.tag == tag)
-            {
+            match item.tagged(tag) {
                 Some(field) if field.tagged.holds(self.version) => self.field(field, true)?,
                 Some(_) => return Err(Malformed::Tag { at, tag }),
                 None => {

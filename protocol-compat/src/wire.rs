@@ -267,7 +267,29 @@ impl<'a> Reader<'a> {
 
 /// The text of a string's bytes, decoded as Java does: what is not UTF-8 becomes U+FFFD.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(replaced(bytes)),
+    }
+}
+
+/// Java and Rust replace alike but for an encoded surrogate, which is one character to Java.
+fn replaced(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(chunk) = rest.utf8_chunks().next() {
+        text.push_str(chunk.valid());
+        let bad = rest.get(chunk.valid().len()..).unwrap_or_default();
+        let skip = match bad {
+            [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => 3,
+            _ => chunk.invalid().len(),
+        };
+        if skip > 0 {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        rest = bad.get(skip..).unwrap_or_default();
+    }
+    text
 }
 
 /// The text of a string that was kept as a range into a body. A range that is not inside `body`

@@ -1,0 +1,57 @@
+//! Which versions can be spoken, and which of them kafka-protocol has types for.
+//!
+//! What a broker offers to a client also depends on the handlers it has; that is the broker's.
+
+use kafka_protocol::messages::ApiKey;
+
+use crate::schema::{self, Struct, Type, Versions};
+
+/// The key of Produce.
+const PRODUCE: i16 = 0;
+
+/// The versions that kafka-protocol has types for, if it has the API at all.
+pub fn kafka_protocol(key: i16) -> Option<Versions> {
+    let range = ApiKey::try_from(key).ok()?.valid_versions();
+    Some(Versions { min: range.min, max: range.max })
+}
+
+/// The version of kafka-protocol's types that stands in for a version of the schema: the same
+/// one, or its newest for a later one ([`crate::later`] bridges the difference).
+pub fn stand_in(key: i16, version: i16) -> Option<i16> {
+    let api = schema::api(key)?;
+    let range = kafka_protocol(key)?;
+    (api.has(version) && version >= range.min).then_some(version.min(range.max))
+}
+
+/// All versions of an API that a broker can read and answer; `None` for the APIs whose types
+/// kafka-protocol lacks and nobody has written yet.
+pub fn served(key: i16) -> Option<Versions> {
+    let api = schema::api(key)?;
+    kafka_protocol(key)?;
+    Some(Versions { min: api.min, max: api.max_stable() })
+}
+
+/// The lowest version to advertise. Produce says 0 though 3 is the lowest that is read:
+/// librdkafka takes a higher one for a broker without message format 1 (KAFKA-18659).
+pub fn advertised_min(api: &schema::Api) -> i16 {
+    if api.key == PRODUCE { 0 } else { api.min }
+}
+
+/// Whether a struct has the same bytes in two versions.
+pub(crate) fn same_layout(item: &'static Struct, a: i16, b: i16) -> bool {
+    item.fields.iter().all(|field| {
+        let same = |versions: Versions| versions.holds(a) == versions.holds(b);
+        let inner = match field.ty {
+            Type::Struct(inner) => Some(inner),
+            Type::Array(Type::Struct(inner)) => Some(*inner),
+            _ => None,
+        };
+        same(field.versions)
+            && same(field.nullable)
+            && same(field.tagged)
+            && inner.is_none_or(|inner| !field.versions.holds(a) || same_layout(inner, a, b))
+    })
+}
+
+#[cfg(test)]
+mod tests;
