@@ -1,5 +1,7 @@
 //! The log on disk: segments, indexes, producer state, checkpoints, and the two traits it stands on
 //! (`Disk`, `Kv`). Synchronous; `now` is an argument.
 
+pub mod checkpoint;
+pub mod dirs;
 pub mod disk;
 pub mod kv;
