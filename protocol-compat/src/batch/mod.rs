@@ -5,18 +5,23 @@
 //! Where batches are stored is not known here.
 
 mod assign;
+mod build;
 mod header;
+mod records;
+mod walk;
 
 pub use assign::{assign, correct_header, set_append_time};
+pub use build::{BatchBuilder, ControlType, control_key, end_txn_value};
 pub use header::{
     BatchHeader, CODEC_MASK, CONTROL, DELETE_HORIZON, HEADER_LEN, LENGTH_MIN, LOG_APPEND_TIME,
     LOG_OVERHEAD, MAGIC, TRANSACTIONAL, add_sequence, crc_matches,
 };
+pub use records::{HeaderIter, Record, RecordIter, records};
 
 use crate::compression::CompressionError;
 
 /// Why bytes are not a batch, or not a batch that can be read.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     #[error("needs {need} bytes, has {have}")]
     Truncated { need: usize, have: usize },

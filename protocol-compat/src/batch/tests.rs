@@ -109,3 +109,40 @@ fn batches_end_before_a_torn_tail() {
     let seen: Vec<bool> = batches(&bytes).map(|b| b.is_ok()).collect();
     assert_eq!(seen, [true, false]);
 }
+
+#[test]
+fn built_records_read_back() {
+    for codec in Codec::ALL {
+        let mut builder = BatchBuilder::new(40, codec).producer(5, 1, 7, true).leader_epoch(3);
+        builder.append(1_000, Some(b"k"), Some(b"v"), &[("h", None), ("h", Some(b""))]);
+        builder.append(999, None, None, &[]);
+        builder.append(1_002, Some(b""), Some(b""), &[("", Some(b"x"))]);
+        assert_eq!(builder.len(), 3);
+        let bytes = builder.build();
+        assert!(crc_matches(&bytes), "{codec}");
+        let mut scratch = Vec::new();
+        let (header, iter) = records(&bytes, &mut scratch, 1_000).expect("records");
+        assert_eq!((header.base_offset, header.last_offset_delta, header.record_count), (40, 2, 3));
+        assert_eq!((header.base_timestamp, header.max_timestamp), (1_000, 1_002));
+        assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (5, 1, 7));
+        assert_eq!((header.partition_leader_epoch, header.total_size()), (3, bytes.len()));
+        assert!(header.is_transactional());
+        let all: Vec<Record<'_>> = iter.map(|record| record.expect("a record")).collect();
+        let parts: Vec<_> = all
+            .iter()
+            .map(|r| {
+                (r.offset_delta, r.timestamp(&header), r.key, r.value, r.headers.clone().count())
+            })
+            .collect();
+        assert_eq!(
+            parts,
+            [
+                (0, 1_000, Some(&b"k"[..]), Some(&b"v"[..]), 2),
+                (1, 999, None, None, 0),
+                (2, 1_002, Some(&b""[..]), Some(&b""[..]), 1),
+            ]
+        );
+        let headers: Vec<_> = all[0].headers.clone().collect();
+        assert_eq!(headers, [(&b"h"[..], None), (&b"h"[..], Some(&b""[..]))]);
+    }
+}
