@@ -10,6 +10,7 @@ pub mod header;
 pub mod hot;
 pub mod ids;
 pub mod later;
+pub mod random;
 mod rewrite;
 pub mod schema;
 pub mod shape;

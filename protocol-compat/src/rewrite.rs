@@ -4,43 +4,33 @@
 //! The slow path. `shape` says which bodies need it, `later` uses it for versions that
 //! kafka-protocol does not have. Driven by the field table alone.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use uuid::Uuid;
 
 use crate::schema::{Api, Default, Field, Struct, Type};
 use crate::shape::fixed_len;
 use crate::wire::{self, Malformed, Reader};
 
-/// The value of a field that one of two versions lacks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    Bool(bool),
-    /// Any integer type.
-    Int(i64),
-    Uuid(Uuid),
-    /// A string, perhaps null.
-    Text(Option<String>),
-    /// All else, as it is on the wire of the version written.
-    Raw(Bytes),
+/// What becomes of fields that only one of two versions has. The tags used here are far above
+/// any of Kafka's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// A field that is not written is kept as a tagged field of its struct, [`extra_tag`].
+    Keep,
+    /// A field that is only written is taken from such a tagged field, else has its default.
+    Fill,
 }
 
-/// What is done with fields that only one of the two versions has. Both are asked in wire order.
-pub trait Difference {
-    /// A field of the version read that the version written lacks.
-    fn dropped(&mut self, field: &'static Field, value: Value);
-    /// The value of a field that only the version written has; `None` is its default.
-    fn added(&mut self, field: &'static Field) -> Option<Value>;
-}
-
-/// For versions that have the same fields.
-pub(crate) struct NoDifference;
-
-impl Difference for NoDifference {
-    fn dropped(&mut self, _: &'static Field, _: Value) {}
-
-    fn added(&mut self, _: &'static Field) -> Option<Value> {
-        None
+/// The tag under which a field travels that the version written does not have.
+pub(crate) const fn extra_tag(name: &str) -> u32 {
+    let bytes = name.as_bytes();
+    let mut hash: u32 = 0x811c_9dc5;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
     }
+    0x4000_0000 | hash >> 8
 }
 
 /// Reads `body`, a `body_type` of `api` in version `from`, and writes it in version `to`:
@@ -53,23 +43,24 @@ pub(crate) fn rewrite(
     body_type: &'static Struct,
     (from, to): (i16, i16),
     body: &[u8],
-    difference: &mut dyn Difference,
+    mode: Mode,
 ) -> Result<BytesMut, Malformed> {
     let mut out = BytesMut::with_capacity(body.len());
     let mut rewrite = Rewrite {
         from: Version { number: from, flexible: api.is_flexible(from) },
         to: Version { number: to, flexible: api.is_flexible(to) },
         reader: Reader::new(body),
-        difference,
+        mode,
     };
     rewrite.structure(body_type, &mut out)?;
     Ok(out)
 }
 
+/// A version, and whether it has compact lengths and tagged fields.
 #[derive(Clone, Copy)]
-struct Version {
-    number: i16,
-    flexible: bool,
+pub(crate) struct Version {
+    pub(crate) number: i16,
+    pub(crate) flexible: bool,
 }
 
 impl Version {
@@ -86,32 +77,63 @@ struct Rewrite<'a> {
     from: Version,
     to: Version,
     reader: Reader<'a>,
-    difference: &'a mut dyn Difference,
+    mode: Mode,
 }
 
-impl Rewrite<'_> {
+/// The tagged fields of a struct.
+#[derive(Default)]
+struct Tags<'a> {
+    /// To be written, each tag once.
+    kept: Vec<(u32, BytesMut)>,
+    /// Not Kafka's: values for fields that the version read does not have.
+    extra: Vec<(u32, &'a [u8])>,
+}
+
+impl Tags<'_> {
+    fn keep(&mut self, tag: u32, payload: BytesMut) {
+        self.kept.retain(|(other, _)| *other != tag);
+        self.kept.push((tag, payload));
+    }
+}
+
+impl<'a> Rewrite<'a> {
     fn structure(&mut self, item: &'static Struct, out: &mut BytesMut) -> Result<(), Malformed> {
+        let mut tags = Tags::default();
+        // Where in the fields one is missing that only the version written has.
+        let mut gaps: Vec<(usize, &'static Field)> = Vec::new();
+        let mut fields = BytesMut::new();
         for field in item.fields {
             let read = self.from.has(field) && !self.from.tags(field);
             let written = self.to.has(field) && !self.to.tags(field);
             match (read, written) {
-                (true, true) => self.field(field, false, out)?,
-                (true, false) => {
-                    let value = self.taken(field, false)?;
-                    self.difference.dropped(field, value);
-                }
-                (false, true) => match self.difference.added(field) {
-                    Some(value) => put_value(out, self.to, field, &value),
-                    None => put_default(out, self.to, field),
-                },
+                (true, true) => self.field(field, false, &mut fields)?,
+                (true, false) => self.aside(field, false, &mut tags)?,
+                (false, true) => gaps.push((fields.len(), field)),
                 (false, false) => {}
             }
         }
-        if self.from.flexible { self.tags(item, out) } else { Ok(()) }
+        if self.from.flexible {
+            self.read_tags(item, &mut tags)?;
+        }
+        let mut rest = fields.freeze();
+        let mut written = 0;
+        for (place, field) in gaps {
+            out.put_slice(&rest.split_to(place - written));
+            written = place;
+            let value = tags.extra.iter().find(|(tag, _)| *tag == extra_tag(field.name));
+            match value {
+                Some((_, value)) => out.put_slice(value),
+                None => put_default(out, self.to, field),
+            }
+        }
+        out.put_slice(&rest);
+        if self.to.flexible {
+            write_tags(tags.kept, out);
+        }
+        Ok(())
     }
 
-    fn tags(&mut self, item: &'static Struct, out: &mut BytesMut) -> Result<(), Malformed> {
-        let mut payloads: Vec<(u32, BytesMut)> = Vec::new();
+    fn read_tags(&mut self, item: &'static Struct, tags: &mut Tags<'a>) -> Result<(), Malformed> {
         let count = self.reader.uvarint()? as i32;
         for _ in 0..count {
             let tag = self.reader.uvarint()?;
@@ -119,31 +141,37 @@ impl Rewrite<'_> {
             let size = self.reader.uvarint()? as i32;
             let Some(field) = item.tagged(tag) else {
                 let size = usize::try_from(size).map_err(|_| Malformed::Truncated { at })?;
-                self.reader.take(size)?;
+                let payload = self.reader.take(size)?;
+                if self.mode == Mode::Fill {
+                    tags.extra.push((tag, payload));
+                }
                 continue;
             };
             if !self.from.tags(field) {
                 return Err(Malformed::Tag { at, tag });
             }
-            if !self.to.tags(field) {
-                let value = self.taken(field, true)?;
-                self.difference.dropped(field, value);
-                continue;
+            if self.to.tags(field) {
+                let mut payload = BytesMut::new();
+                self.field(field, true, &mut payload)?;
+                tags.keep(tag, payload);
+            } else {
+                self.aside(field, true, tags)?;
             }
-            let mut payload = BytesMut::new();
-            self.field(field, true, &mut payload)?;
-            payloads.retain(|(other, _)| *other != tag);
-            payloads.push((tag, payload));
         }
-        if !self.to.flexible {
-            return Ok(());
-        }
-        payloads.sort_by_key(|(tag, _)| *tag);
-        wire::put_uvarint(out, payloads.len() as u32);
-        for (tag, payload) in payloads {
-            wire::put_uvarint(out, tag);
-            wire::put_uvarint(out, payload.len() as u32);
-            out.put_slice(&payload);
+        Ok(())
+    }
+
+    /// Reads a field that the version written does not have.
+    fn aside(
+        &mut self,
+        field: &'static Field,
+        in_tag: bool,
+        tags: &mut Tags<'a>,
+    ) -> Result<(), Malformed> {
+        let mut payload = BytesMut::new();
+        self.field(field, in_tag, &mut payload)?;
+        if self.mode == Mode::Keep {
+            tags.keep(extra_tag(field.name), payload);
         }
         Ok(())
     }
@@ -197,31 +225,15 @@ impl Rewrite<'_> {
         };
         if is_null && !nullable { Err(Malformed::Null { at }) } else { Ok(()) }
     }
+}
 
-    /// Reads a field that is not to be written.
-    fn taken(&mut self, field: &'static Field, in_tag: bool) -> Result<Value, Malformed> {
-        Ok(match field.ty {
-            Type::Bool => Value::Bool(self.reader.bool()?),
-            Type::Int8 => Value::Int(self.reader.i8()?.into()),
-            Type::Int16 => Value::Int(self.reader.i16()?.into()),
-            Type::Uint16 => Value::Int(self.reader.u16()?.into()),
-            Type::Int32 => Value::Int(self.reader.i32()?.into()),
-            Type::Int64 => Value::Int(self.reader.i64()?),
-            Type::Uuid => Value::Uuid(self.reader.uuid()?),
-            Type::String => {
-                let at = self.reader.position();
-                let text = self.reader.nullable_string(self.from.flexible)?;
-                if text.is_none() && !field.nullable.holds(self.from.number) {
-                    return Err(Malformed::Null { at });
-                }
-                Value::Text(text.map(|bytes| wire::text(bytes).into_owned()))
-            }
-            _ => {
-                let mut raw = BytesMut::new();
-                self.field(field, in_tag, &mut raw)?;
-                Value::Raw(raw.freeze())
-            }
-        })
+fn write_tags(mut tags: Vec<(u32, BytesMut)>, out: &mut BytesMut) {
+    tags.sort_by_key(|(tag, _)| *tag);
+    wire::put_uvarint(out, tags.len() as u32);
+    for (tag, payload) in tags {
+        wire::put_uvarint(out, tag);
+        wire::put_uvarint(out, payload.len() as u32);
+        out.put_slice(&payload);
     }
 }
 
@@ -238,43 +250,16 @@ pub(crate) fn put_marker(out: &mut BytesMut, in_tag: bool, present: bool) {
     }
 }
 
-/// # Panics
-/// When the value is not of the field's type: both are ours.
-fn put_value(out: &mut BytesMut, to: Version, field: &Field, value: &Value) {
-    match (field.ty, value) {
-        (Type::Bool, Value::Bool(value)) => out.put_u8(u8::from(*value)),
-        (Type::Uuid, Value::Uuid(value)) => out.put_slice(value.as_bytes()),
-        (Type::String, Value::Text(value)) => {
-            assert!(value.is_some() || field.nullable.holds(to.number), "{} is null", field.name);
-            wire::put_nullable_string(out, to.flexible, value.as_deref());
-        }
-        (ty, Value::Int(value)) if put_int(out, ty, *value) => {}
-        (_, Value::Raw(bytes)) => out.put_slice(bytes),
-        (ty, value) => panic!("{} is {ty:?}, not {value:?}", field.name),
-    }
-}
-
-/// Whether the type was an integer.
-fn put_int(out: &mut BytesMut, ty: Type, value: i64) -> bool {
-    match ty {
-        Type::Int8 => out.put_i8(value as i8),
-        Type::Int16 => out.put_i16(value as i16),
-        Type::Uint16 => out.put_u16(value as u16),
-        Type::Int32 => out.put_i32(value as i32),
-        Type::Int64 => out.put_i64(value),
-        _ => return false,
-    }
-    true
-}
-
-fn put_default(out: &mut BytesMut, to: Version, field: &Field) {
+/// The default of a field, as it is when not in a tagged-field section.
+pub(crate) fn put_default(out: &mut BytesMut, to: Version, field: &Field) {
     let null = field.default == Default::Null && field.nullable.holds(to.number);
+    let int = if let Default::Int(value) = field.default { value } else { 0 };
     match field.ty {
         Type::Bool => out.put_u8(u8::from(field.default == Default::True)),
-        Type::Int8 | Type::Int16 | Type::Uint16 | Type::Int32 | Type::Int64 => {
-            let value = if let Default::Int(value) = field.default { value } else { 0 };
-            put_int(out, field.ty, value);
-        }
+        Type::Int8 => out.put_i8(int as i8),
+        Type::Int16 | Type::Uint16 => out.put_i16(int as i16),
+        Type::Int32 => out.put_i32(int as i32),
+        Type::Int64 => out.put_i64(int),
         Type::Float64 => out.put_f64(0.0),
         Type::Uuid => out.put_slice(Uuid::nil().as_bytes()),
         Type::String => {
@@ -294,6 +279,43 @@ fn put_default(out: &mut BytesMut, to: Version, field: &Field) {
                 }
             }
             wire::put_no_tags(out, to.flexible);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::APIS;
+
+    fn each_struct(item: &'static Struct, check: &mut impl FnMut(&'static Struct)) {
+        check(item);
+        for field in item.fields {
+            match field.ty {
+                Type::Struct(inner) | Type::Array(&Type::Struct(inner)) => {
+                    each_struct(inner, check);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn extra_tags_are_nobodys() {
+        let mut check = |item: &'static Struct| {
+            let mut tags: Vec<u32> =
+                item.fields.iter().map(|field| extra_tag(field.name)).collect();
+            tags.extend(item.fields.iter().map(|field| field.tag));
+            tags.sort_unstable();
+            tags.dedup();
+            let kafkas: std::collections::BTreeSet<u32> =
+                item.fields.iter().map(|field| field.tag).collect();
+            assert_eq!(tags.len(), item.fields.len() + kafkas.len(), "{}", item.name);
+            assert!(kafkas.iter().all(|tag| *tag < 100));
+        };
+        for api in APIS {
+            each_struct(api.request, &mut check);
+            each_struct(api.response, &mut check);
         }
     }
 }

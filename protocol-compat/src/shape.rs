@@ -8,7 +8,7 @@
 
 use bytes::Bytes;
 
-use crate::rewrite::{NoDifference, rewrite};
+use crate::rewrite::{Mode, rewrite};
 use crate::schema::{self, Field, Struct, Type};
 use crate::wire::{Malformed, Reader, STRING_MAX};
 
@@ -59,7 +59,7 @@ pub fn request_body(key: i16, version: i16, body: &Bytes) -> Result<Bytes, Shape
     }
     let api = lookup(key, version)?;
     let versions = (version, version);
-    Ok(rewrite(api, api.request, versions, body, &mut NoDifference)?.freeze())
+    Ok(rewrite(api, api.request, versions, body, Mode::Keep)?.freeze())
 }
 
 fn lookup(key: i16, version: i16) -> Result<&'static schema::Api, ShapeError> {

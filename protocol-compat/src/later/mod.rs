@@ -1,34 +1,42 @@
 //! Decoding of requests and encoding of responses with kafka-protocol's types, also in versions
-//! of Kafka 4.4 that are later than the crate.
+//! of Kafka 4.4 that are later than the crate's.
 //!
 //! Nothing reaches the crate's decoder that did not pass `shape`. A later version is bridged by
-//! rewriting the body to the crate's newest one (or back): a field that only the later version
-//! has is handed over separately, or gets its default. One file per API for those whose new
-//! fields have a meaning here.
+//! rewriting the body to the crate's newest one, or back. A field that only the later version
+//! has travels in `unknown_tagged_fields` of the struct it belongs to, where [`uuid`] and its
+//! like read it and [`set_text`] and its like put it.
+//!
+//! | API | from version | field |
+//! |---|---|---|
+//! | OffsetCommit, OffsetFetch, TxnOffsetCommit | 10, 10, 6 | `TopicId` of each topic in the request, whose name is then empty |
+//! | ApiVersions | 5 | `ClusterId`, `NodeId` (see also [`api_versions`]) |
+//! | TxnOffsetCommit | 6 | `TopicId` of each topic in the response, to be set |
+//! | DescribeLogDirs | 5 | `IsCordoned` of each result, to be set |
+//! | DeleteGroups | 3 | `ErrorMessage` of each result, to be set |
+//! | WriteTxnMarkers | 2 | `TransactionVersion` of each marker |
+//!
+//! and what the field table has for the share, quorum and streams APIs. A field that is not set
+//! gets its default. In versions that the crate has, none must be set: it would be sent as is.
 
 pub mod api_versions;
-pub mod delete_groups;
-pub mod describe_log_dirs;
+
+use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::protocol::{Encodable, Message, Request};
+use uuid::Uuid;
 
-pub use crate::rewrite::Value;
-
-use crate::rewrite::{Difference, rewrite};
-use crate::schema::{self, Api, Field};
+use crate::rewrite::{Mode, extra_tag, rewrite};
+use crate::schema;
 use crate::shape::{ShapeError, request_body};
-use crate::versions::{same_layout, stand_in};
-use crate::wire::Malformed;
+use crate::versions::same_layout;
+use crate::wire::{self, Malformed, Reader};
 
 /// Why a request could not be decoded; the connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// kafka-protocol lacks the API.
-    #[error("no types for version {version} of API {key}")]
-    NoTypes { key: i16, version: i16 },
     /// kafka-protocol refused what the shape check let through.
     #[error("decoder: {0}")]
     Decoder(String),
@@ -45,84 +53,39 @@ impl From<Malformed> for DecodeError {
 #[error("encoder: {0}")]
 pub struct EncodeError(pub String);
 
-/// What a request says in a field that kafka-protocol does not know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extra {
-    /// Kafka's name of the field.
-    pub field: &'static str,
-    pub value: Value,
-}
-
-/// Decodes a request body: shape check, then kafka-protocol. Text and bytes are slices of `body`.
-///
-/// Fields that a later version has are dropped; [`decode_request_with`] keeps them.
+/// Decodes a request body in any version of the field table: shape check, then kafka-protocol.
+/// Text and bytes are slices of `body`, so whoever keeps them keeps the frame: copy them.
 pub fn decode_request<R: Request>(version: i16, body: &Bytes) -> Result<R, DecodeError> {
-    Ok(decode_request_with(version, body)?.0)
-}
-
-/// Like [`decode_request`], with what the request says in fields that kafka-protocol lacks, in
-/// wire order. They are 4.4's: for example `TopicId` of each topic in TxnOffsetCommit v6, whose
-/// `Name` is then empty.
-pub fn decode_request_with<R: Request>(
-    version: i16,
-    body: &Bytes,
-) -> Result<(R, Vec<Extra>), DecodeError> {
-    let mut extras = Dropped(Vec::new());
-    let no_types = DecodeError::NoTypes { key: R::KEY, version };
-    let api = schema::api(R::KEY).ok_or(no_types.clone())?;
-    let checked = request_body(R::KEY, version, body)?;
-    let types = stand_in(R::KEY, version).ok_or(no_types)?;
-    let mut body = if same_layout(api.request, version, types) {
-        checked
-    } else {
-        rewrite(api, api.request, (version, types), &checked, &mut extras)?.freeze()
-    };
-    let request = R::decode(&mut body, types).map_err(|e| DecodeError::Decoder(e.to_string()))?;
-    Ok((request, extras.0))
-}
-
-struct Dropped(Vec<Extra>);
-
-impl Difference for Dropped {
-    fn dropped(&mut self, field: &'static Field, value: Value) {
-        self.0.push(Extra { field: field.name, value });
+    let api = schema::api(R::KEY).ok_or(ShapeError::UnknownApi(R::KEY))?;
+    let types = version.min(R::VERSIONS.max);
+    let mut checked = request_body(R::KEY, version, body)?;
+    if !same_layout(api.request, version, types) {
+        let versions = (version, types);
+        checked = rewrite(api, api.request, versions, &checked, Mode::Keep)?.freeze();
     }
-
-    fn added(&mut self, _: &'static Field) -> Option<Value> {
-        None
-    }
+    R::decode(&mut checked, types).map_err(|e| DecodeError::Decoder(e.to_string()))
 }
 
-/// Encodes a response body. Fields that only a later version has get their default.
+/// Encodes a response body in any version of the field table.
 ///
 /// # Errors
-/// When a field is set that the version does not have and that Kafka may not drop. `out` may
+/// When a field is set that the version does not have and that may not be dropped. `out` may
 /// then hold a part of the body.
 pub fn encode_response<R: Request>(
     version: i16,
     response: &R::Response,
     out: &mut BytesMut,
 ) -> Result<(), EncodeError> {
-    encode_response_with::<R>(version, response, |_| None, out)
-}
-
-/// Like [`encode_response`], but `added` is asked, in wire order, for the value of each field
-/// that kafka-protocol lacks; `None` gives its default.
-pub fn encode_response_with<R: Request>(
-    version: i16,
-    response: &R::Response,
-    added: impl FnMut(&'static str) -> Option<Value>,
-    out: &mut BytesMut,
-) -> Result<(), EncodeError> {
-    let unknown = || EncodeError(format!("no types for version {version} of API {}", R::KEY));
-    let api = schema::api(R::KEY).ok_or_else(unknown)?;
-    let types = stand_in(R::KEY, version).ok_or_else(unknown)?;
+    let unknown = || EncodeError(format!("API {} version {version} is not known", R::KEY));
+    let api = schema::api(R::KEY).filter(|api| api.has(version)).ok_or_else(unknown)?;
+    let types = version.min(R::Response::VERSIONS.max);
     if same_layout(api.response, version, types) {
         return encode(response, types, out);
     }
     let mut body = BytesMut::new();
     encode(response, types, &mut body)?;
-    out.put_slice(&upgrade(api, (types, version), &body, added)?);
+    let body = rewrite(api, api.response, (types, version), &body, Mode::Fill);
+    out.put_slice(&body.map_err(|e| EncodeError(e.to_string()))?);
     Ok(())
 }
 
@@ -136,24 +99,69 @@ fn encode<M: Message + Encodable>(
     message.encode(out, version).map_err(|e| EncodeError(e.to_string()))
 }
 
-fn upgrade(
-    api: &Api,
-    versions: (i16, i16),
-    body: &[u8],
-    added: impl FnMut(&'static str) -> Option<Value>,
-) -> Result<BytesMut, EncodeError> {
-    let mut added = Added(added);
-    rewrite(api, api.response, versions, body, &mut added).map_err(|e| EncodeError(e.to_string()))
+/// kafka-protocol's `unknown_tagged_fields`.
+type Tags = BTreeMap<i32, Bytes>;
+
+fn get<'a>(tags: &'a Tags, field: &str) -> Option<Reader<'a>> {
+    tags.get(&(extra_tag(field) as i32)).map(|bytes| Reader::new(bytes))
 }
 
-struct Added<F>(F);
+/// The id that a later version carries in `field`; `None` in versions without it.
+pub fn uuid(tags: &BTreeMap<i32, Bytes>, field: &str) -> Option<Uuid> {
+    get(tags, field)?.uuid().ok()
+}
 
-impl<F: FnMut(&'static str) -> Option<Value>> Difference for Added<F> {
-    fn dropped(&mut self, _: &'static Field, _: Value) {}
-
-    fn added(&mut self, field: &'static Field) -> Option<Value> {
-        (self.0)(field.name)
+/// The number, of any width, that a later version carries in `field`.
+pub fn int(tags: &BTreeMap<i32, Bytes>, field: &str) -> Option<i64> {
+    let mut reader = get(tags, field)?;
+    match reader.remaining() {
+        1 => reader.i8().ok().map(i64::from),
+        2 => reader.i16().ok().map(i64::from),
+        4 => reader.i32().ok().map(i64::from),
+        _ => reader.i64().ok(),
     }
+}
+
+/// The flag that a later version carries in `field`.
+pub fn flag(tags: &BTreeMap<i32, Bytes>, field: &str) -> Option<bool> {
+    get(tags, field)?.bool().ok()
+}
+
+/// The text that a later version carries in `field`; `None` also for null.
+pub fn text(tags: &BTreeMap<i32, Bytes>, field: &str) -> Option<String> {
+    let bytes = get(tags, field)?.nullable_string(true).ok()??;
+    Some(wire::text(bytes).into_owned())
+}
+
+fn set(tags: &mut Tags, field: &str, value: BytesMut) {
+    tags.insert(extra_tag(field) as i32, value.freeze());
+}
+
+/// Sets an id that only a later version has.
+pub fn set_uuid(tags: &mut BTreeMap<i32, Bytes>, field: &str, value: Uuid) {
+    set(tags, field, BytesMut::from(value.as_bytes().as_slice()));
+}
+
+/// Sets a number of four bytes that only a later version has.
+pub fn set_i32(tags: &mut BTreeMap<i32, Bytes>, field: &str, value: i32) {
+    set(tags, field, BytesMut::from(value.to_be_bytes().as_slice()));
+}
+
+/// Sets a number of eight bytes that only a later version has.
+pub fn set_i64(tags: &mut BTreeMap<i32, Bytes>, field: &str, value: i64) {
+    set(tags, field, BytesMut::from(value.to_be_bytes().as_slice()));
+}
+
+/// Sets a flag that only a later version has.
+pub fn set_flag(tags: &mut BTreeMap<i32, Bytes>, field: &str, value: bool) {
+    set(tags, field, BytesMut::from([u8::from(value)].as_slice()));
+}
+
+/// Sets a text that only a later version has.
+pub fn set_text(tags: &mut BTreeMap<i32, Bytes>, field: &str, value: Option<&str>) {
+    let mut bytes = BytesMut::new();
+    wire::put_nullable_string(&mut bytes, true, value);
+    set(tags, field, bytes);
 }
 
 #[cfg(test)]
