@@ -4,4 +4,5 @@
 pub mod controller;
 pub mod image;
 pub mod machine;
+pub mod raft;
 pub mod record;
