@@ -6,24 +6,30 @@
 //! `describe` and `change` serve the admin APIs.
 
 mod check;
+mod describe;
 mod duration;
+mod dynamic;
 pub mod keys;
 mod listener;
 mod load;
 mod notice;
 mod properties;
 pub mod row;
+mod topic;
 mod typed;
 mod value;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use self::describe::{BROKER_LOGGER, Entry, Source, Synonym, Wanted, describe_loggers};
 pub use self::duration::parse_ms as parse_duration_ms;
+pub use self::dynamic::{DynamicConfig, ResourceConfig};
 pub use self::listener::{HostPort, Listener, Protocol, Voter, is_wildcard};
 pub use self::load::Loaded;
 pub use self::notice::{ConfigError, Notice, Place, Problem};
 pub use self::row::{Key, Kind, Meaning, Row, Scope};
+pub use self::topic::TopicSettings;
 pub use self::value::{Value, elements};
 
 use self::typed::typed_access;

@@ -1,5 +1,9 @@
 //! Cases over loading: the file's notation, values, unknown keys, settings that must agree.
 
+mod described;
+
+use std::sync::Arc;
+
 use super::*;
 
 fn load(text: &str) -> Result<Loaded, ConfigError> {
