@@ -4,4 +4,5 @@
 pub mod checkpoint;
 pub mod dirs;
 pub mod disk;
+pub mod flush;
 pub mod kv;
