@@ -81,3 +81,6 @@ pub fn put_response_header(out: &mut BytesMut, key: i16, version: i16, correlati
         out.put_u8(0);
     }
 }
+
+#[cfg(test)]
+mod tests;

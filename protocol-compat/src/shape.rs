@@ -252,3 +252,6 @@ const fn memory(element: Type) -> usize {
         fixed => fixed_len(fixed),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -361,3 +361,6 @@ pub fn put_no_tags(out: &mut BytesMut, flexible: bool) {
         out.put_u8(0);
     }
 }
+
+#[cfg(test)]
+mod tests;
