@@ -17,3 +17,6 @@ pub use machine::{GroupMachine, Timer};
 pub use messages::*;
 pub use settings::GroupSettings;
 pub use soft::Soft;
+
+#[cfg(test)]
+mod tests;
