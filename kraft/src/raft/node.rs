@@ -182,7 +182,14 @@ impl RaftNode {
             return Err(RaftError::Busy);
         }
         let change = self.plan(change).map_err(RaftError::Members)?;
-        match self.raw.propose_conf_change(Vec::new(), change.to_raft()) {
+        let mut entry = RaftEntry::default();
+        entry.set_entry_type(EntryType::EntryConfChange);
+        entry.data = change.encode().into();
+        let mut message = Message::default();
+        message.set_msg_type(MessageType::MsgPropose);
+        message.from = self.raw.raft.id;
+        message.entries = vec![entry].into();
+        match self.raw.step(message) {
             Ok(()) => Ok(self.proposed()),
             Err(RaftRsError::ProposalDropped) => Err(RaftError::Busy),
             Err(error) => panic!("raft refused a change of members: {error}"),
@@ -442,8 +449,16 @@ impl RaftNode {
         }
     }
 
-    fn step_raft(&mut self, message: Message) -> Result<(), &'static str> {
+    fn step_raft(&mut self, mut message: Message) -> Result<(), &'static str> {
         self.check_message(&message)?;
+        if message.get_msg_type() == MessageType::MsgHeartbeat {
+            // More than this log has: the leader does not know yet that a learner lost its disk. It
+            // will when it sees the answer; until then nothing can be committed here.
+            let raft_log = &self.raw.raft.raft_log;
+            if message.commit > raft_log.last_index() {
+                message.commit = raft_log.committed;
+            }
+        }
         if message.get_msg_type() == MessageType::MsgSnapshot {
             return self.step_snapshot(message);
         }
@@ -463,8 +478,8 @@ impl RaftNode {
         let last_index = raft.raft_log.last_index();
         let same_term = message.term == raft.term;
         match message.get_msg_type() {
-            MessageType::MsgHeartbeat if message.commit > last_index => {
-                Err("heartbeat commits entries that this log lacks")
+            MessageType::MsgHeartbeat if message.commit > last_index && raft.promotable() => {
+                Err("this voter's disk lost entries that it had acknowledged")
             }
             MessageType::MsgAppend | MessageType::MsgHeartbeat | MessageType::MsgSnapshot
                 if same_term && raft.leader_id != INVALID_ID && raft.leader_id != message.from =>
