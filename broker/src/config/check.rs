@@ -45,6 +45,20 @@ pub(super) fn complete(
     config
 }
 
+/// What is wrong with these settings together.
+pub(super) fn problems(
+    set: BTreeMap<&'static str, Setting>,
+    custom: BTreeMap<String, String>,
+) -> Vec<Problem> {
+    let given = |(name, setting): (&&str, &Setting)| {
+        ((*name).to_owned(), Given { place: Place::Nowhere, text: setting.raw.clone() })
+    };
+    let given: Texts = set.iter().map(given).collect();
+    let mut findings = Findings::default();
+    complete(set, custom, &given, &mut findings);
+    findings.problems
+}
+
 fn upper(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_ascii_uppercase()).collect()
 }
@@ -328,8 +342,8 @@ impl Check<'_> {
             (keys::LOG_RETENTION_HOURS.row, Some(i64::from(config.int(keys::LOG_RETENTION_HOURS)))),
         ];
         for (row, value) in retention {
-            let good = value.is_none_or(|value| value == -1 || value >= 1);
-            self.require(good, row, "must be at least 1, or -1 for ever");
+            // Kafka takes every negative number for -1.
+            self.require(value != Some(0), row, "must be at least 1, or -1 for ever");
         }
         let queued = config.long(keys::QUEUED_MAX_REQUEST_BYTES);
         let request = i64::from(config.int(keys::SOCKET_REQUEST_MAX_BYTES));
@@ -345,13 +359,28 @@ impl Check<'_> {
         let good = wait <= config.long(keys::REPLICA_LAG_TIME_MAX_MS);
         self.require(good, row, "must not be above replica.lag.time.max.ms");
         self.per_address(config);
+        self.cordoned(config);
     }
 
     fn per_address(&mut self, config: &Config) {
-        let text = config.string(keys::MAX_CONNECTIONS_PER_IP_OVERRIDES);
-        if connection_overrides(text).is_none() {
-            let text = "must be a list of host:count pairs";
-            self.wrong(keys::MAX_CONNECTIONS_PER_IP_OVERRIDES.row, text);
+        let row = keys::MAX_CONNECTIONS_PER_IP_OVERRIDES.row;
+        match connection_overrides(config.string(keys::MAX_CONNECTIONS_PER_IP_OVERRIDES)) {
+            None => self.wrong(row, "must be a list of host:count pairs"),
+            Some(overrides) => {
+                let good = config.int(keys::MAX_CONNECTIONS_PER_IP) > 0 || !overrides.is_empty();
+                let text = format!("must be at least 1 unless {} is set", row.name);
+                self.require(good, keys::MAX_CONNECTIONS_PER_IP.row, text);
+            }
+        }
+    }
+
+    fn cordoned(&mut self, config: &Config) {
+        let known = config.log_dirs();
+        for dir in config.list(keys::CORDONED_LOG_DIRS) {
+            if dir != "*" && !known.iter().any(|log_dir| log_dir.as_os_str() == dir) {
+                let text = format!("{dir} must be one of log.dirs, or * alone");
+                self.wrong(keys::CORDONED_LOG_DIRS.row, text);
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ impl DynamicConfig {
                     read.insert(row.name, value);
                     continue;
                 }
-                Err(allowed) => format!("must be {allowed}"),
+                Err(bad) => bad.to_string(),
             };
             let text = format!("is ignored as a dynamic setting: {complaint}");
             notices.push(Notice { place: Place::Nowhere, key: row.name.to_owned(), text });
@@ -141,7 +141,7 @@ impl DynamicConfig {
     pub(super) fn default_of(&self, row: &'static Row) -> Option<Value> {
         let behind = row.broker.iter().find_map(|name| {
             let value = self.value(keys::broker(name)?)?;
-            Some(in_unit_of_row(name, value))
+            Some(in_milliseconds(name, value))
         });
         let value = behind.or_else(|| row.default.clone())?;
         if row.name == keys::group::STREAMS_ASSIGNOR_NAME.row.name {
@@ -151,11 +151,12 @@ impl DynamicConfig {
     }
 }
 
-/// Hours and minutes become milliseconds; any negative time means for ever.
-fn in_unit_of_row(broker_name: &str, value: &Value) -> Value {
+/// Hours and minutes become milliseconds; any negative retention means for ever.
+fn in_milliseconds(broker_name: &str, value: &Value) -> Value {
     let scale = match broker_name {
         name if name.ends_with(".hours") => 3_600_000,
         name if name.ends_with(".minutes") => 60_000,
+        "log.retention.ms" => 1,
         _ => return value.clone(),
     };
     match value {

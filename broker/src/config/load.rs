@@ -47,11 +47,11 @@ pub(super) fn load(
                 findings.notices.extend(effect(row, key, place));
                 set.insert(row.name, Setting { raw: text.clone(), value });
             }
-            Err(allowed) => findings.problems.push(Problem {
+            Err(bad) => findings.problems.push(Problem {
                 place: place.clone(),
                 key: key.clone(),
                 value: (row.kind != Kind::Password).then(|| text.clone()),
-                text: format!("must be {allowed}"),
+                text: bad.to_string(),
             }),
         }
     }

@@ -5,7 +5,9 @@
 //! cluster's and the broker's dynamic settings over it and answers for topics and groups;
 //! `describe` and `change` serve the admin APIs.
 
+mod broker_change;
 mod check;
+mod client_match;
 mod describe;
 mod duration;
 mod dynamic;
@@ -15,6 +17,7 @@ mod load;
 mod notice;
 mod properties;
 pub mod row;
+mod rules;
 mod topic;
 mod typed;
 mod value;
@@ -22,6 +25,7 @@ mod value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+pub use self::broker_change::{ROOT_LOGGER, check_logger_change};
 pub use self::describe::{BROKER_LOGGER, Entry, Source, Synonym, Wanted, describe_loggers};
 pub use self::duration::parse_ms as parse_duration_ms;
 pub use self::dynamic::{DynamicConfig, ResourceConfig};
@@ -29,8 +33,9 @@ pub use self::listener::{HostPort, Listener, Protocol, Voter, is_wildcard};
 pub use self::load::Loaded;
 pub use self::notice::{ConfigError, Notice, Place, Problem};
 pub use self::row::{Key, Kind, Meaning, Row, Scope};
+pub use self::rules::Rules;
 pub use self::topic::TopicSettings;
-pub use self::value::{Value, elements};
+pub use self::value::{BadValue, Value, elements};
 
 use self::typed::typed_access;
 
@@ -92,6 +97,23 @@ impl Config {
     /// The value that holds for a row of the broker table.
     pub fn value(&self, row: &'static Row) -> Option<&Value> {
         self.set.get(row.name).map(|setting| &setting.value).or(row.default.as_ref())
+    }
+
+    /// Whether the settings would agree with each other if these values held.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    fn check_with(
+        &self,
+        values: impl Iterator<Item = (&'static str, Value)>,
+    ) -> Result<(), String> {
+        let mut set = self.set.clone();
+        set.extend(values.map(|(name, value)| {
+            let raw = value.show();
+            (name, Setting { raw, value })
+        }));
+        let problem = check::problems(set, self.custom.clone()).into_iter().next();
+        problem.map_or(Ok(()), |problem| Err(problem.to_string()))
     }
 
     /// Whether the file or the command line gives the setting.

@@ -1,5 +1,6 @@
 //! Cases over loading: the file's notation, values, unknown keys, settings that must agree.
 
+mod changes;
 mod described;
 
 use std::sync::Arc;

@@ -39,12 +39,26 @@ pub fn elements(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(move |_| !list.trim().is_empty())
 }
 
+/// Why a text is not a value of a row. The words say what is allowed and follow "must be".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadValue {
+    #[error("must be {0}")]
+    Unreadable(String),
+    #[error("must be {0}")]
+    OutOfBounds(String),
+}
+
 impl Row {
-    /// Reads and checks `text`. The error says what is allowed, in a form that follows
-    /// "must be".
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
-        let value = parse_kind(self.kind, text.trim())?;
-        if in_bounds(&self.bounds, &value) { Ok(value) } else { Err(self.bounds.words()) }
+    /// Reads and checks `text`.
+    pub fn parse(&self, text: &str) -> Result<Value, BadValue> {
+        let value = parse_kind(self.kind, text.trim()).map_err(BadValue::Unreadable)?;
+        let gaps = self.kind == Kind::List && elements(text).any(str::is_empty);
+        let gaps_allowed = matches!(self.bounds, Bounds::Any | Bounds::ThrottledReplicas);
+        if in_bounds(&self.bounds, &value) && (gaps_allowed || !gaps) {
+            Ok(value)
+        } else {
+            Err(BadValue::OutOfBounds(self.bounds.words()))
+        }
     }
 
     /// The default as DescribeConfigs shows it; `None` for null and for passwords.
@@ -121,10 +135,8 @@ fn text_in_bounds(bounds: &Bounds, text: &str) -> bool {
         Bounds::OneOfAnyCase(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
         Bounds::NonEmpty => !text.is_empty(),
         Bounds::ListOf(words) => elements(text).all(|element| words.contains(&element)),
-        Bounds::List => elements(text).all(|element| !element.is_empty()),
-        Bounds::NonEmptyList => {
-            !text.is_empty() && elements(text).all(|element| !element.is_empty())
-        }
+        Bounds::List => true,
+        Bounds::NonEmptyList => !text.is_empty(),
         Bounds::ThrottledReplicas => text == "*" || elements(text).all(is_replica_pair),
         Bounds::OffsetReset => is_offset_reset(text),
         Bounds::Any

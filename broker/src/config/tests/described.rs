@@ -11,7 +11,7 @@ use super::*;
 const RECORDED: &str = include_str!("kafka-4.4-described.txt");
 
 /// The settings of the node whose answers were recorded.
-const SETTINGS: &str = "
+pub(super) const SETTINGS: &str = "
     process.roles=broker,controller
     node.id=0
     controller.quorum.bootstrap.servers=127.0.0.1:19093
