@@ -33,7 +33,6 @@ pub use self::listener::{HostPort, Listener, Protocol, Voter, is_wildcard};
 pub use self::load::Loaded;
 pub use self::notice::{ConfigError, Notice, Place, Problem};
 pub use self::row::{Key, Kind, Meaning, Row, Scope};
-pub use self::rules::Rules;
 pub use self::topic::TopicSettings;
 pub use self::value::{BadValue, Value, elements};
 

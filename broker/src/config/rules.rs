@@ -4,37 +4,23 @@
 //! Error codes are those of Kafka 4.4, seen on a live node; the words are ours. What a broker
 //! checks of its own settings beyond this, as their sum must work, is `broker_change.rs`.
 
-use std::sync::Arc;
-
 use kraft::controller::ConfigRules;
 use kraft::image::Configs;
 use kraft::record::{ConfigResource, ResourceKind};
 use protocol_compat::error::ErrorCode;
 
+use super::client_match;
 use super::describe::base_row;
 use super::dynamic::{DynamicConfig, ResourceConfig};
 use super::keys::{self, group, topic};
 use super::row::{Int, Key, Kind, Row, Scope};
 use super::value::{BadValue, elements};
-use super::{Config, client_match};
 
 /// A refusal as the controller wants it: the code and the text.
 pub(super) type Refused = (ErrorCode, String);
 
-/// The checks that need the table, for the controller.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    base: DynamicConfig,
-}
-
-impl Rules {
-    /// Bounds for groups and defaults of topics come from this node's static configuration.
-    pub fn new(fixed: Arc<Config>) -> Rules {
-        Rules { base: DynamicConfig::of(fixed) }
-    }
-}
-
-impl ConfigRules for Rules {
+/// Bounds for groups and defaults of topics are those that hold on this node.
+impl ConfigRules for DynamicConfig {
     fn check(
         &self,
         resource: &ConfigResource,
@@ -42,9 +28,9 @@ impl ConfigRules for Rules {
         before: &Configs,
     ) -> Result<(), Refused> {
         match resource.kind {
-            ResourceKind::Topic => self.topic(overrides),
-            ResourceKind::Group => self.group(overrides),
-            ResourceKind::ClientMetrics => client_metrics(overrides),
+            ResourceKind::Topic => self.check_topic(overrides),
+            ResourceKind::Group => self.check_group(overrides),
+            ResourceKind::ClientMetrics => check_client_metrics(overrides),
             ResourceKind::Broker => {
                 let changed =
                     overrides.iter().filter(|(key, text)| before.get(*key) != Some(*text));
@@ -67,10 +53,10 @@ impl ConfigRules for Rules {
     }
 }
 
-impl Rules {
-    fn topic(&self, overrides: &Configs) -> Result<(), Refused> {
+impl DynamicConfig {
+    fn check_topic(&self, overrides: &Configs) -> Result<(), Refused> {
         check_rows(overrides, keys::topic_row, "topic", ErrorCode::InvalidConfig)?;
-        let config = self.base.topic_config(overrides);
+        let config = self.topic_config(overrides);
         if config.bool(topic::REMOTE_STORAGE_ENABLE) {
             let row = topic::REMOTE_STORAGE_ENABLE.row;
             return Err(refuse(row, "true", "Gracchus has no tiered storage"));
@@ -85,12 +71,12 @@ impl Rules {
         Ok(())
     }
 
-    fn group(&self, overrides: &Configs) -> Result<(), Refused> {
+    fn check_group(&self, overrides: &Configs) -> Result<(), Refused> {
         check_rows(overrides, keys::group_row, "group", ErrorCode::InvalidConfig)?;
-        let config = self.base.group_config(overrides);
+        let config = self.group_config(overrides);
         for (key, least, most) in GROUP_BOUNDS {
-            let least = least.map_or(i32::MIN, |least| self.base.int(least));
-            let most = most.map_or(i32::MAX, |most| self.base.int(most));
+            let least = least.map_or(i32::MIN, |least| self.int(least));
+            let most = most.map_or(i32::MAX, |most| self.int(most));
             let value = config.int(*key);
             if overrides.contains_key(key.row.name) && !(least..=most).contains(&value) {
                 let text = format!("must be from {least} to {most}, the broker's bounds");
@@ -104,13 +90,17 @@ impl Rules {
                 return Err(refuse(beat.row, &beat_ms.to_string(), &text));
             }
         }
-        self.group_texts(&config, overrides)
+        self.check_group_texts(&config, overrides)
     }
 
-    fn group_texts(&self, config: &ResourceConfig, overrides: &Configs) -> Result<(), Refused> {
+    fn check_group_texts(
+        &self,
+        config: &ResourceConfig,
+        overrides: &Configs,
+    ) -> Result<(), Refused> {
         let row = group::STREAMS_ASSIGNOR_NAME.row;
         let assignor = config.opt_string(group::STREAMS_ASSIGNOR_NAME).unwrap_or_default();
-        let known = self.base.list(keys::GROUP_STREAMS_ASSIGNORS);
+        let known = self.list(keys::GROUP_STREAMS_ASSIGNORS);
         if overrides.contains_key(row.name) && !known.contains(&assignor) {
             let text = format!("must be one of {}", known.join(", "));
             return Err(refuse(row, assignor, &text));
@@ -128,7 +118,7 @@ impl Rules {
     }
 }
 
-fn client_metrics(overrides: &Configs) -> Result<(), Refused> {
+fn check_client_metrics(overrides: &Configs) -> Result<(), Refused> {
     check_rows(
         overrides,
         keys::client_metrics_row,

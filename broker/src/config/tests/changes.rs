@@ -78,7 +78,7 @@ struct World {
 impl World {
     fn new() -> World {
         let dynamic = dynamic(SETTINGS, "min.insync.replicas=1", "");
-        let rules = Arc::new(Rules::new(dynamic.fixed().clone()));
+        let rules = Arc::new(dynamic.clone());
         let controller = Controller::new(image(), Settings::new(0, "cluster", rules), 0);
         let names = ["root", "kafka.server.ReplicaManager"];
         let loggers = names.map(|name| (name.to_owned(), "INFO".to_owned())).into();
