@@ -1,0 +1,311 @@
+//! Carrying out: a group, and the background work. All of the flusher's I/O but opening and closing.
+//!
+//! Every failure here is final; `mod.rs` sees to it that no call follows one.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{Context, GroupBuilder, SegmentKey};
+use super::journal::AppendError;
+use super::plan::{Job, Plan};
+use super::{
+    Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, sync_error,
+};
+use crate::disk::File;
+
+impl Flusher {
+    pub(super) fn commit(&mut self, group: &[Dirty], now_ms: i64) -> Result<(), FlushError> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        self.stats.groups += 1;
+        let mut plan = Plan::of(&self.dir, &self.config, group);
+        let mut voids = self.superseded_segments(&mut plan);
+        let builder = self.read_small(&mut plan, now_ms);
+        voids.extend(self.cut_segments(&plan));
+        // In this order: a void must not be durable before what makes its items unnecessary is.
+        self.sync_jobs(&plan.direct)?;
+        for dir in &plan.dirs {
+            self.disk.sync_dir(dir).map_err(|source| sync_error(dir, source))?;
+        }
+        match builder.or_else(|| self.journal.as_mut().map(|journal| journal.builder())) {
+            Some(builder) if !plan.small.is_empty() || !voids.is_empty() => {
+                self.write_group(builder, plan.small, voids, now_ms)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Segments of rolled logs of which the journal speaks though they are not the active one any
+    /// more: queued to be synced, and returned to be voided.
+    fn superseded_segments(&self, plan: &mut Plan) -> BTreeSet<SegmentKey> {
+        let mut voids = BTreeSet::new();
+        for (dir, active) in &plan.rolled {
+            let first = SegmentKey { dir: dir.clone(), base_offset: i64::MIN };
+            let of_log = self.on_disk.range(first..).take_while(|(key, _)| key.dir == *dir);
+            for (key, _) in of_log.filter(|(key, _)| key.base_offset != *active) {
+                voids.insert(key.clone());
+                let Some(pending) = self.pending.get(key) else { continue };
+                if !plan.direct.iter().any(|job| job.path == pending.path) {
+                    plan.direct.push(Job::sync_only(key, &pending.file, &pending.path));
+                }
+            }
+        }
+        voids
+    }
+
+    /// Segments to be synced directly of which the journal holds bytes that were cut since.
+    fn cut_segments<'p>(&self, plan: &'p Plan) -> impl Iterator<Item = SegmentKey> + use<'_, 'p> {
+        plan.direct.iter().filter_map(|job| {
+            let key = job.key.as_ref()?;
+            self.on_disk.get(key).filter(|on_disk| job.from < on_disk.end)?;
+            Some(key.clone())
+        })
+    }
+
+    /// Reads the new bytes of the small files into a group. What cannot be journalled, for whatever
+    /// reason, moves to the files to be synced directly.
+    fn read_small(&mut self, plan: &mut Plan, now_ms: i64) -> Option<GroupBuilder> {
+        if plan.small.is_empty() {
+            return None;
+        }
+        if !self.may_journal(plan.small_bytes(), now_ms) {
+            plan.all_direct();
+            return None;
+        }
+        let mut builder = self.journal.as_mut()?.builder();
+        for job in std::mem::take(&mut plan.small) {
+            let mark = builder.mark();
+            if put_job(&mut builder, &job) && job.is_current(plan.group) {
+                plan.small.push(job);
+            } else {
+                builder.back_to(mark);
+                plan.direct.push(job);
+            }
+        }
+        Some(builder)
+    }
+
+    /// Whether `bytes` may go to the journal now. Makes the journal on first need.
+    fn may_journal(&mut self, bytes: u64, now_ms: i64) -> bool {
+        if !self.config.journal || now_ms < self.journal_paused_until_ms {
+            return false;
+        }
+        if !(0..1000).contains(&now_ms.saturating_sub(self.second_started_ms)) {
+            (self.second_started_ms, self.second_bytes) = (now_ms, 0);
+        }
+        if self.second_bytes.saturating_add(bytes) > self.config.journal_bytes_per_second {
+            return false;
+        }
+        if self.journal.is_none() {
+            let path = self.journal_path();
+            match self.create_journal(&path) {
+                Ok(journal) => self.journal = Some(journal),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "no flush journal for now");
+                    self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
+                    return false;
+                }
+            }
+        }
+        self.journal.as_ref().is_some_and(|journal| bytes <= journal.group_bytes_max())
+    }
+
+    /// Writes a group of `small` files' bytes and `voids`, and remembers what the journal now says.
+    /// No segment is both: voids are for files that were just synced.
+    fn write_group(
+        &mut self,
+        mut group: GroupBuilder,
+        small: Vec<Job>,
+        voids: BTreeSet<SegmentKey>,
+        now_ms: i64,
+    ) -> Result<(), FlushError> {
+        voids.iter().for_each(|key| group.put_void(key));
+        let (bytes, sequence, result) = self.append(group)?;
+        match result {
+            Ok(()) => {
+                voids.iter().for_each(|key| drop(self.on_disk.remove(key)));
+                small.iter().for_each(|job| self.note_on_disk(job, sequence));
+                self.note_pending(small, sequence, now_ms);
+                self.forget_overtaken();
+                self.second_bytes = self.second_bytes.saturating_add(bytes);
+                self.stats.journalled_groups += 1;
+                self.stats.journalled_bytes += bytes;
+                Ok(())
+            }
+            Err(AppendError::Write(error))
+                if error.kind() == io::ErrorKind::StorageFull && voids.is_empty() =>
+            {
+                // The group may be on the disk all the same, so its items have to be reckoned with.
+                small.iter().for_each(|job| self.note_on_disk(job, sequence));
+                self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
+                self.sync_jobs(&small)
+            }
+            Err(AppendError::Write(source)) => {
+                Err(FlushError::Journal { path: self.journal_path(), source })
+            }
+            Err(AppendError::Sync(source)) => Err(sync_error(&self.journal_path(), source)),
+        }
+    }
+
+    /// Makes room for a group and appends it: its size and sequence, and how that went.
+    #[expect(clippy::type_complexity, reason = "one caller takes it apart at once")]
+    fn append(
+        &mut self,
+        group: GroupBuilder,
+    ) -> Result<(u64, u64, Result<(), AppendError>), FlushError> {
+        let bytes = group.len();
+        while !self.pending.is_empty() && !self.journal()?.fits(bytes) {
+            self.settle(self.config.settle_files.max(1))?;
+        }
+        let sequence = self.journal()?.next_sequence();
+        let needed_from = self.oldest_needed().unwrap_or(sequence);
+        Ok((bytes, sequence, self.journal()?.append(group, needed_from)))
+    }
+
+    fn journal(&mut self) -> Result<&mut super::Journal, FlushError> {
+        self.journal.as_mut().ok_or(FlushError::Failed)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.dir.join(JOURNAL_FILE)
+    }
+
+    /// The first group that replay needs.
+    fn oldest_needed(&self) -> Option<u64> {
+        self.by_age.first().map(|(sequence, _)| *sequence)
+    }
+
+    fn note_on_disk(&mut self, job: &Job, sequence: u64) {
+        if let Some(key) = &job.key {
+            let on_disk = OnDisk { end: job.from + job.len(), last_sequence: sequence };
+            self.on_disk.insert(key.clone(), on_disk);
+        }
+    }
+
+    fn note_pending(&mut self, small: Vec<Job>, sequence: u64, now_ms: i64) {
+        for job in small {
+            let Some(key) = job.key else { continue };
+            let (file, path) = (job.file, job.path);
+            match self.pending.get_mut(&key) {
+                // A deleted and recreated segment has another handle under the old name.
+                Some(pending) => pending.file = file,
+                None => {
+                    self.by_age.insert((sequence, key.clone()));
+                    let first_sequence = sequence;
+                    let pending = Pending { file, path, first_sequence, since_ms: now_ms };
+                    self.pending.insert(key, pending);
+                }
+            }
+        }
+    }
+
+    /// After a group became durable: what it made unnecessary is neither kept nor remembered.
+    fn forget_overtaken(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        let needed_from = self.by_age.first().map_or(journal.next_sequence() - 1, |(seq, _)| *seq);
+        journal.release(needed_from);
+        self.on_disk.retain(|_, on_disk| on_disk.last_sequence >= needed_from);
+    }
+
+    /// Syncs the files of jobs; what was pending of them is settled thereby.
+    fn sync_jobs(&mut self, jobs: &[Job]) -> Result<(), FlushError> {
+        let files: Vec<Arc<dyn File>> = jobs.iter().map(|job| job.file.clone()).collect();
+        let path = |at| jobs.get(at).map_or(Path::new(""), |job: &Job| &job.path);
+        self.syncer.sync(&files).map_err(|(at, source)| sync_error(path(at), source))?;
+        self.stats.direct_syncs += jobs.len() as u64;
+        for key in jobs.iter().filter_map(|job| job.key.as_ref()) {
+            if let Some(pending) = self.pending.remove(key) {
+                self.by_age.remove(&(pending.first_sequence, key.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Syncs up to `files` of the files that were journalled, those first that were first.
+    pub(super) fn settle(&mut self, files: usize) -> Result<(), FlushError> {
+        let keys: Vec<SegmentKey> =
+            self.by_age.iter().take(files).map(|(_, key)| key.clone()).collect();
+        let oldest: Vec<&Pending> = keys.iter().filter_map(|key| self.pending.get(key)).collect();
+        let handles: Vec<Arc<dyn File>> = oldest.iter().map(|p| p.file.clone()).collect();
+        let path = |at| oldest.get(at).map_or(Path::new(""), |p: &&Pending| &p.path);
+        self.syncer.sync(&handles).map_err(|(at, source)| sync_error(path(at), source))?;
+        self.stats.settled_files += keys.len() as u64;
+        for key in keys {
+            if let Some(pending) = self.pending.remove(&key) {
+                self.by_age.remove(&(pending.first_sequence, key));
+            }
+        }
+        if let Some(journal) = &mut self.journal {
+            let needed_from = self.by_age.first().map_or(u64::MAX, |(sequence, _)| *sequence);
+            journal.release(needed_from);
+        }
+        Ok(())
+    }
+
+    /// One piece of background work; when the next falls due.
+    pub(super) fn work(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
+        let due = |since_ms: i64| {
+            let waited_ms = now_ms.saturating_sub(since_ms);
+            // A clock that went back counts as due.
+            !(0..self.config.settle_after_ms).contains(&waited_ms)
+        };
+        let crowded = self.journal.as_ref().is_some_and(|journal| journal.is_crowded());
+        let oldest = self.by_age.first().and_then(|(_, key)| self.pending.get(key));
+        if let Some(oldest) = oldest {
+            if !crowded && !due(oldest.since_ms) {
+                return Ok(Some(oldest.since_ms.saturating_add(self.config.settle_after_ms)));
+            }
+            self.settle(self.config.settle_files.max(1))?;
+            return Ok(Some(now_ms));
+        }
+        if !self.on_disk.is_empty() && now_ms >= self.journal_paused_until_ms {
+            return self.mark_settled(now_ms);
+        }
+        self.fill_ahead(now_ms)
+    }
+
+    /// Writes an empty group: everything before it is settled, replay need not look at it.
+    fn mark_settled(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        let group = journal.builder();
+        match self.append(group)?.2 {
+            Ok(()) => self.forget_overtaken(),
+            Err(AppendError::Write(error)) if error.kind() == io::ErrorKind::StorageFull => {
+                self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
+            }
+            Err(AppendError::Write(source)) => {
+                return Err(FlushError::Journal { path: self.journal_path(), source });
+            }
+            Err(AppendError::Sync(source)) => {
+                return Err(sync_error(&self.journal_path(), source));
+            }
+        }
+        Ok(Some(now_ms))
+    }
+
+    /// Grows the written part of the journal by one step, if it is nearly used up.
+    fn fill_ahead(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        match journal.fill_ahead(self.config.journal_step_bytes) {
+            Ok(more) => Ok(more.then_some(now_ms)),
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(None),
+            Err(source) => Err(FlushError::Journal { path: self.journal_path(), source }),
+        }
+    }
+}
+
+/// Reads a job's bytes into the group; `false` when they are not all there (the file was cut).
+fn put_job(group: &mut GroupBuilder, job: &Job) -> bool {
+    let (Some(key), Ok(len)) = (&job.key, u32::try_from(job.len())) else { return false };
+    let mut before = vec![0; Context::len_at(job.from)];
+    let start = job.from - before.len() as u64;
+    let whole = |read: io::Result<usize>, len: usize| read.is_ok_and(|read| read == len);
+    if !whole(job.file.read_at(&mut before, start), before.len()) {
+        return false;
+    }
+    let data = group.put_bytes(key, job.topic_id, job.from, Context::of(&before), len);
+    whole(job.file.read_at(data, job.from), len as usize)
+}

@@ -1,0 +1,127 @@
+//! Syncing several files at once. A device with a queue takes many flushes in little more time than
+//! one; a simulator wants them in turn.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::disk::File;
+
+/// Syncs all of some files, or tells one that failed (by index) and its error.
+pub trait Syncer: Send {
+    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)>;
+}
+
+/// One file after the other, on the caller's thread.
+pub struct InTurn;
+
+impl Syncer for InTurn {
+    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)> {
+        files.iter().enumerate().try_for_each(|(at, file)| file.sync_data().map_err(|e| (at, e)))
+    }
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<(usize, Arc<dyn File>)>,
+    running: usize,
+    failed: Option<(usize, io::Error)>,
+    stop: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    done: Condvar,
+}
+
+impl Shared {
+    /// Takes one job and runs it; `false` when there was none.
+    fn run_one(&self) -> bool {
+        let mut queue = self.queue.lock();
+        let Some((at, file)) = queue.jobs.pop_front() else { return false };
+        queue.running += 1;
+        drop(queue);
+        let result = file.sync_data();
+        let mut queue = self.queue.lock();
+        queue.running -= 1;
+        if let Err(error) = result {
+            queue.failed = Some((at, error));
+            queue.jobs.clear();
+        }
+        if queue.running == 0 && queue.jobs.is_empty() {
+            self.done.notify_all();
+        }
+        true
+    }
+
+    fn serve(&self) {
+        loop {
+            while self.run_one() {}
+            let mut queue = self.queue.lock();
+            if queue.stop {
+                return;
+            }
+            if queue.jobs.is_empty() {
+                self.work.wait(&mut queue);
+            }
+        }
+    }
+}
+
+/// A few threads that sync beside the calling one. They end when the pool is dropped.
+pub struct SyncPool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// One batch at a time.
+    calls: Mutex<()>,
+}
+
+impl SyncPool {
+    /// A pool of `helpers` threads; fewer where the machine refuses one, and with none the caller
+    /// syncs alone.
+    pub fn new(helpers: usize) -> SyncPool {
+        let shared = Arc::<Shared>::default();
+        let spawn = |n| {
+            let shared = shared.clone();
+            let name = format!("sync-{n}");
+            std::thread::Builder::new().name(name).spawn(move || shared.serve()).ok()
+        };
+        let threads = (0..helpers).filter_map(spawn).collect();
+        SyncPool { shared, threads, calls: Mutex::new(()) }
+    }
+}
+
+impl Syncer for SyncPool {
+    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)> {
+        if files.len() < 2 || self.threads.is_empty() {
+            return InTurn.sync(files);
+        }
+        let _call = self.calls.lock();
+        let mut queue = self.shared.queue.lock();
+        queue.jobs = files.iter().cloned().enumerate().collect();
+        drop(queue);
+        self.shared.work.notify_all();
+        while self.shared.run_one() {}
+        let mut queue = self.shared.queue.lock();
+        while queue.running > 0 {
+            self.shared.done.wait(&mut queue);
+        }
+        queue.failed.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Drop for SyncPool {
+    fn drop(&mut self) {
+        self.shared.queue.lock().stop = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A helper that panicked has already said so.
+            let _ = thread.join();
+        }
+    }
+}
