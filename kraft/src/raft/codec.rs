@@ -598,3 +598,6 @@ impl<'a> Reader<'a> {
         Ok(members)
     }
 }
+
+#[cfg(test)]
+mod tests;

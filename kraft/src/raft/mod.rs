@@ -145,6 +145,9 @@ pub struct Outputs {
     /// A peer waits for a snapshot newer than the last: create one at the applied index soon.
     pub snapshot_wanted: bool,
     pub role: Role,
+    /// Leader, and its term's first entry was handed out: the caller's state lacks nothing that was
+    /// committed before, so it may decide on it.
+    pub active: bool,
     /// The leader of `term`, if known.
     pub leader: Option<i32>,
     pub term: u64,

@@ -159,3 +159,6 @@ impl Outgoing {
         self.peers.values().map(|fetching| fetching.id.index).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -387,7 +387,7 @@ impl World {
         if self.rng.per_mille(self.plan.crashes) {
             self.crash(node);
         }
-        if self.rng.per_mille(self.plan.failing_writes) {
+        if self.rng.per_mille(self.plan.failing_writes) && self.nodes[node].raft.is_some() {
             let writes = self.rng.below(6);
             self.nodes[node].store.fail_after(writes);
         }
