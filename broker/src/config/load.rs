@@ -158,6 +158,7 @@ fn nearest(key: &str) -> Option<&'static str> {
     let limit = 2 + key.len() / 10;
     keys::broker_rows()
         .filter(|row| !row.internal || row.name == keys::HTTP_LISTEN.row.name)
+        .filter(|row| row.name.len().abs_diff(key.len()) <= limit)
         .map(|row| (distance(key, row.name), row.name))
         .filter(|(distance, _)| *distance <= limit)
         .min()

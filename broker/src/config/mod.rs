@@ -9,6 +9,7 @@ mod broker_change;
 mod check;
 mod client_match;
 mod describe;
+mod docs;
 mod duration;
 mod dynamic;
 pub mod keys;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 
 pub use self::broker_change::{ROOT_LOGGER, check_logger_change};
 pub use self::describe::{BROKER_LOGGER, Entry, Source, Synonym, Wanted, describe_loggers};
+pub use self::docs::page;
 pub use self::duration::parse_ms as parse_duration_ms;
 pub use self::dynamic::{DynamicConfig, ResourceConfig};
 pub use self::listener::{HostPort, Listener, Protocol, Voter, is_wildcard};

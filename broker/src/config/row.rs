@@ -219,6 +219,20 @@ impl OptTextual for OptText {}
 impl OptTextual for OptClass {}
 impl OptTextual for Secret {}
 
+/// Whether a constant is named after its setting: upper case, underscores for dots.
+pub(super) const fn spells(constant: &str, name: &str) -> bool {
+    let (constant, name) = (constant.as_bytes(), name.as_bytes());
+    let mut at = 0;
+    while at < constant.len() && at < name.len() {
+        let want = if name[at] == b'.' { b'_' } else { name[at].to_ascii_uppercase() };
+        if constant[at] != want {
+            return false;
+        }
+        at += 1;
+    }
+    constant.len() == name.len()
+}
+
 /// Whether the word `internal` stands there.
 macro_rules! flag {
     () => {
@@ -261,6 +275,7 @@ macro_rules! rows {
         ),+];
 
         $(
+            const _: () = assert!($crate::config::row::spells(stringify!($id), $name));
             $(#[doc = $doc])+
             pub const $id: $crate::config::row::Key<$crate::config::row::$kind> =
                 $crate::config::row::Key::of(&$rows[At::$id as usize]);

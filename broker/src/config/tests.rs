@@ -1,7 +1,10 @@
-//! Cases over loading: the file's notation, values, unknown keys, settings that must agree.
+//! Cases over the configuration, by subject; here what they share and what holds without any.
 
+mod agreeing;
 mod changes;
 mod described;
+mod loading;
+mod table;
 
 use std::sync::Arc;
 
