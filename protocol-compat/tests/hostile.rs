@@ -70,7 +70,7 @@ fn bounded<T>(input: &[u8], work: impl FnOnce() -> T) -> T {
 
 /// Decodes as a broker does, in bounds.
 #[track_caller]
-fn decode<R: Request>(version: i16, body: Vec<u8>) -> Result<R, Malformed> {
+fn decode<R: Request + 'static>(version: i16, body: Vec<u8>) -> Result<R, Malformed> {
     let body = Bytes::from(body);
     match bounded(&body, || decode_request::<R>(version, &body)) {
         Ok(request) => Ok(request),

@@ -8,9 +8,9 @@
 //!
 //! | API | from version | field |
 //! |---|---|---|
-//! | OffsetCommit, OffsetFetch, TxnOffsetCommit | 10, 10, 6 | `TopicId` of each topic in the request, whose name is then empty |
+//! | OffsetCommit, OffsetFetch | 10 | none: the crate has a `topic_id` in the request's topics |
 //! | ApiVersions | 5 | `ClusterId`, `NodeId` (see also [`api_versions`]) |
-//! | TxnOffsetCommit | 6 | `TopicId` of each topic in the response, to be set |
+//! | TxnOffsetCommit | 6 | `TopicId` of each topic, in the response to be set |
 //! | DescribeLogDirs | 5 | `IsCordoned` of each result, to be set |
 //! | DeleteGroups | 3 | `ErrorMessage` of each result, to be set |
 //! | WriteTxnMarkers | 2 | `TransactionVersion` of each marker |
@@ -20,9 +20,11 @@
 
 pub mod api_versions;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::{OffsetCommitRequest, OffsetFetchRequest};
 use kafka_protocol::protocol::{Encodable, Message, Request};
 use uuid::Uuid;
 
@@ -31,6 +33,8 @@ use crate::schema;
 use crate::shape::{ShapeError, request_body};
 use crate::versions::same_layout;
 use crate::wire::{self, Malformed, Reader};
+
+const TOPIC_ID: &str = "TopicId";
 
 /// Why a request could not be decoded; the connection is closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +59,7 @@ pub struct EncodeError(pub String);
 
 /// Decodes a request body in any version of the field table: shape check, then kafka-protocol.
 /// Text and bytes are slices of `body`, so whoever keeps them keeps the frame: copy them.
-pub fn decode_request<R: Request>(version: i16, body: &Bytes) -> Result<R, DecodeError> {
+pub fn decode_request<R: Request + 'static>(version: i16, body: &Bytes) -> Result<R, DecodeError> {
     let api = schema::api(R::KEY).ok_or(ShapeError::UnknownApi(R::KEY))?;
     let types = version.min(R::VERSIONS.max);
     let mut checked = request_body(R::KEY, version, body)?;
@@ -63,7 +67,30 @@ pub fn decode_request<R: Request>(version: i16, body: &Bytes) -> Result<R, Decod
         let versions = (version, types);
         checked = rewrite(api, api.request, versions, &checked, Mode::Keep)?.freeze();
     }
-    R::decode(&mut checked, types).map_err(|e| DecodeError::Decoder(e.to_string()))
+    let request = R::decode(&mut checked, types);
+    let mut request = request.map_err(|e| DecodeError::Decoder(e.to_string()))?;
+    if version > types {
+        place_topic_ids(&mut request);
+    }
+    Ok(request)
+}
+
+/// Two requests of the crate have a place for the topic id, but not the version that has it.
+fn place_topic_ids(request: &mut dyn Any) {
+    let place = |tags: &mut Tags, topic_id: &mut Uuid| {
+        *topic_id = uuid(tags, TOPIC_ID).unwrap_or_default();
+        tags.remove(&(extra_tag(TOPIC_ID) as i32));
+    };
+    if let Some(request) = request.downcast_mut::<OffsetCommitRequest>() {
+        for topic in &mut request.topics {
+            place(&mut topic.unknown_tagged_fields, &mut topic.topic_id);
+        }
+    } else if let Some(request) = request.downcast_mut::<OffsetFetchRequest>() {
+        let groups = request.groups.iter_mut();
+        for topic in groups.filter_map(|group| group.topics.as_mut()).flatten() {
+            place(&mut topic.unknown_tagged_fields, &mut topic.topic_id);
+        }
+    }
 }
 
 /// Encodes a response body in any version of the field table.

@@ -4,8 +4,8 @@ use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::describe_log_dirs_response::DescribeLogDirsResult;
 use kafka_protocol::messages::{
     ApiVersionsRequest, DeleteGroupsRequest, DeleteGroupsResponse, DescribeLogDirsRequest,
-    DescribeLogDirsResponse, ListOffsetsRequest, OffsetCommitRequest, TxnOffsetCommitRequest,
-    WriteTxnMarkersRequest,
+    DescribeLogDirsResponse, ListOffsetsRequest, OffsetCommitRequest, OffsetFetchRequest,
+    TxnOffsetCommitRequest, WriteTxnMarkersRequest,
 };
 use kafka_protocol::protocol::StrBytes;
 use uuid::Uuid;
@@ -125,6 +125,12 @@ fn fields_of_later_requests_stay_where_they_belong() {
     let body = Bytes::from(bytes!(&[2], "g", &[0xff; 4], &[1], &[0], &[2], &topic, &[0]));
     let request: OffsetCommitRequest = decode_request(10, &body).expect("decodes");
     assert_eq!(request.topics[0].name.as_str(), "");
-    assert_eq!(uuid(&request.topics[0].unknown_tagged_fields, "TopicId"), Some(id));
-    assert_eq!(request.topics[0].unknown_tagged_fields.len(), 1);
+    assert_eq!(request.topics[0].topic_id, id);
+    assert!(request.topics[0].unknown_tagged_fields.is_empty());
+    let topic = bytes!(id.as_bytes(), &[2, 0, 0, 0, 3], &[0]);
+    let body = Bytes::from(bytes!(&[2], &[2], "g", &[0], &[0xff; 4], &[2], &topic, &[0, 0, 0]));
+    let request: OffsetFetchRequest = decode_request(10, &body).expect("decodes");
+    let topics = request.groups[0].topics.as_ref().expect("not null");
+    assert_eq!((topics[0].topic_id, topics[0].partition_indexes.as_slice()), (id, &[3][..]));
+    assert!(topics[0].unknown_tagged_fields.is_empty());
 }

@@ -8,6 +8,8 @@
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Decodable, Encodable, Message, Request};
+use protocol_compat::batch::{batches, crc_matches, records};
+use protocol_compat::compression::Codec;
 use protocol_compat::hot::{fetch, produce};
 use protocol_compat::later::{DecodeError, decode_request, encode_response};
 use protocol_compat::wire::Malformed;
@@ -18,7 +20,7 @@ pub struct Types {
     pub key: i16,
     /// The last versions that the request's and the response's types have.
     pub last: (i16, i16),
-    /// Decodes the body of a request, and encodes it again in the version of the types.
+    /// Decodes the body of a request, and encodes it again; shows it if the version is later.
     pub request: fn(i16, &Bytes) -> Result<Vec<u8>, DecodeError>,
     /// Decodes the body of a response in a version that kafka-protocol has, and encodes it in
     /// another (`decode`, `encode`).
@@ -75,11 +77,19 @@ pub fn types(key: i16) -> Option<&'static Types> {
     TYPES.iter().find(|types| types.key == key)
 }
 
-fn request<R: Request>(version: i16, body: &Bytes) -> Result<Vec<u8>, DecodeError> {
+fn request<R: Request + std::fmt::Debug + 'static>(
+    version: i16,
+    body: &Bytes,
+) -> Result<Vec<u8>, DecodeError> {
     let request: R = decode_request(version, body)?;
     let mut out = BytesMut::new();
     let types = version.min(R::VERSIONS.max);
-    request.encode(&mut out, types).expect("a decoded request can be encoded");
+    // What a later version has may have no place in the types' last one.
+    if version == types {
+        request.encode(&mut out, types).expect("a decoded request can be encoded");
+    } else {
+        out.extend_from_slice(format!("{request:?}").as_bytes());
+    }
     Ok(out.to_vec())
 }
 
@@ -145,4 +155,41 @@ pub fn any_frames(data: &[u8]) {
         }
         rest = rest.get(start + len..).expect("split says that it is there");
     }
+}
+
+/// Most that anything here is inflated to.
+const INFLATED_MAX: usize = 1 << 20;
+
+/// Batches, one after the other: each that has a header is read to its end or its first error.
+pub fn any_batches(data: &[u8]) {
+    let mut scratch = Vec::new();
+    for batch in batches(data) {
+        let Ok((header, batch)) = batch else { continue };
+        assert_eq!(header.total_size(), batch.len());
+        crc_matches(batch);
+        let Ok((_, iter)) = records(batch, &mut scratch, INFLATED_MAX) else { continue };
+        let mut count = 0;
+        for record in iter.map_while(Result::ok) {
+            count += 1;
+            assert!(record.headers.count() <= record.size);
+        }
+        assert!(count <= header.record_count.max(0));
+        assert!(scratch.len() <= INFLATED_MAX);
+    }
+}
+
+/// One byte of codec, then bytes of that codec: never more out than was allowed, and what comes
+/// out goes back in.
+pub fn any_compressed(data: &[u8]) {
+    let Some((codec, data)) = data.split_first() else { return };
+    let Some(codec) = Codec::from_number(codec % 5) else { return };
+    let mut out = Vec::new();
+    if codec.decompress(data, INFLATED_MAX, &mut out).is_err() {
+        return;
+    }
+    assert!(out.len() <= INFLATED_MAX);
+    let again = codec.compress(codec.default_level(), &out).expect("compresses");
+    let mut twice = Vec::new();
+    codec.decompress(&again, out.len(), &mut twice).expect("ours can be inflated");
+    assert_eq!(out, twice);
 }
