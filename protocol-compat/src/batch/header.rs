@@ -76,7 +76,7 @@ impl BatchHeader {
         Ok(header)
     }
 
-    fn decode(head: &[u8; HEADER_LEN]) -> BatchHeader {
+    pub(super) fn decode(head: &[u8; HEADER_LEN]) -> BatchHeader {
         BatchHeader {
             base_offset: i64::from_be_bytes(field(head, 0)),
             batch_length: i32::from_be_bytes(field(head, LENGTH_AT)),

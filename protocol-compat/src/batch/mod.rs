@@ -1,13 +1,16 @@
 //! The record batch, magic 2: reading, checking, changing and building it.
 //!
 //! `header` is the fixed front, `records` walks what follows, `assign` is what a leader writes
-//! into a batch, `validate` is what it demands of a producer's, `build` makes new ones.
+//! into a batch, `validate` is what it demands of a producer's, `recode` changes the codec of one,
+//! `build` makes new ones.
 //! Where batches are stored is not known here.
 
 mod assign;
 mod build;
 mod header;
+mod recode;
 mod records;
+mod validate;
 mod walk;
 
 pub use assign::{assign, correct_header, set_append_time};
@@ -17,6 +20,10 @@ pub use header::{
     LOG_OVERHEAD, MAGIC, TRANSACTIONAL, add_sequence, crc_matches,
 };
 pub use records::{HeaderIter, Record, RecordIter, records};
+pub use validate::{
+    FirstBatch, INFLATED_MAX, ProduceRefusal, ProduceRules, RECORD_ERRORS_MAX, Validated,
+    check_shape, first_batch, validate_produce,
+};
 
 use crate::compression::CompressionError;
 
