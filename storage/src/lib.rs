@@ -4,5 +4,8 @@
 pub mod checkpoint;
 pub mod dirs;
 pub mod disk;
+pub mod epochs;
+pub mod errors;
 pub mod flush;
 pub mod kv;
+pub mod producers;
