@@ -8,4 +8,5 @@ pub mod epochs;
 pub mod errors;
 pub mod flush;
 pub mod kv;
+pub mod log;
 pub mod producers;

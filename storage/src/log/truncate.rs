@@ -1,0 +1,168 @@
+//! Taking away the end of a log (a follower that diverged, KIP-101), or all of it.
+//!
+//! Rare, so everything is made durable before it returns: a segment or a snapshot that came back
+//! after a crash could pass for one written later.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::names::{Kind, delete_dir_name, file_path};
+use super::recover::Recovered;
+use super::segment::{Spot, State};
+use super::view::Shared;
+use super::{FirstTimestamp, Log};
+use crate::disk::{OpenMode, parent, write_atomic};
+use crate::epochs::EPOCH_FILE;
+use crate::errors::StorageError;
+
+impl Log {
+    /// Cuts the log to end at `offset`, or before the batch that holds it. Whether anything was
+    /// cut. The recovery point must have been lowered first, durably.
+    ///
+    /// # Errors
+    /// The disk's. The log must then be opened again.
+    pub fn truncate_to(&mut self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
+        if offset >= self.log_end_offset {
+            self.epochs.truncate_from_end(offset);
+            return Ok(false);
+        }
+        let segments = self.segments();
+        if segments.first().is_none_or(|first| offset < first.base_offset) {
+            self.truncate_fully_and_start_at(offset, now_ms)?;
+            return Ok(true);
+        }
+        let (kept, gone) = segments.split_at(Shared::index_of(&segments, offset) + 1);
+        let Some(last) = kept.last() else { return Ok(false) };
+        let spot = last.locate(&*self.disk, offset)?;
+        let end_offset = match spot {
+            Spot::At(batch) => batch.base_offset.min(offset),
+            Spot::End(_) => offset,
+        };
+        self.flush.cuts.begin();
+        // Readers first: nothing that is about to go is found from here on.
+        self.publish_start(self.log_start_offset.min(end_offset));
+        self.publish_end(end_offset);
+        self.shared.segments.store(Arc::new(kept.to_vec()));
+        self.drop_waiting_files();
+        for segment in gone.iter().rev() {
+            self.remove_segment_files(segment.base_offset)?;
+        }
+        self.remove_snapshots_above(end_offset)?;
+        self.reactivate(last.clone(), spot.position(), end_offset, now_ms)?;
+        self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))?;
+        self.epochs.truncate_from_end(end_offset);
+        self.save_epochs()?;
+        let mut report = Recovered::default();
+        let snapshot = self.load_snapshot(end_offset, now_ms)?;
+        self.replay_producers(snapshot.unwrap_or(self.log_start_offset), &mut report)?;
+        Ok(true)
+    }
+
+    /// Makes a segment the active one, with its first `size` bytes.
+    fn reactivate(
+        &mut self,
+        segment: Arc<super::segment::Segment>,
+        size: u64,
+        end_offset: i64,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let path = segment.path(Kind::Log);
+        let file = self.disk.open(&path, OpenMode::Write).map_err(Log::failed("open", &path))?;
+        let is_active = Arc::ptr_eq(&segment, &self.active.segment);
+        let told = self.flush.told_of(&path, is_active);
+        let cut = || {
+            file.set_len(size)?;
+            file.sync_data()
+        };
+        cut().map_err(Log::failed("cut", &path))?;
+        segment.set_log_file(file.clone());
+        let aborted = self.aborted_below(&segment, end_offset)?;
+        let aborts = aborted.len();
+        self.active = super::Active {
+            segment: segment.clone(),
+            file,
+            size,
+            allocated: size,
+            created_ms: now_ms,
+            first_timestamp: FirstTimestamp::of_size(size),
+            torn: false,
+        };
+        let mut report = Recovered::default();
+        if self.load_active(size, end_offset, &mut report)?.is_none() {
+            let what = "batches before the cut cannot be read";
+            return Err(StorageError::corrupt(&path, 0, what));
+        }
+        {
+            let mut state = segment.state.write();
+            state.next_offset = end_offset;
+            state.aborted = Some(Arc::new(aborted));
+        }
+        self.flush.sealed.retain(|dirty| dirty.path < path);
+        self.flush.cut(end_offset, size, told, aborts);
+        segment.forget_index_files();
+        self.write_indexes(&segment, true)?;
+        self.rewrite_aborts(&segment)
+    }
+
+    fn remove_snapshots_above(&mut self, offset: i64) -> Result<(), StorageError> {
+        for offset in self.snapshots.split_off(&(offset + 1)) {
+            let path = file_path(&self.dir, offset, Kind::Snapshot);
+            self.disk.remove_file(&path).map_err(Log::failed("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    fn save_epochs(&mut self) -> Result<(), StorageError> {
+        let path = self.dir.join(EPOCH_FILE);
+        let text = self.epochs.encode();
+        write_atomic(&*self.disk, &path, text.as_bytes()).map_err(Log::failed("write", &path))?;
+        self.epochs.take_changed();
+        Ok(())
+    }
+
+    /// Throws everything away; the next record gets `offset`. The recovery point must have been
+    /// lowered to 0 first, durably.
+    ///
+    /// # Errors
+    /// The disk's. The log must then be opened again.
+    pub fn truncate_fully_and_start_at(
+        &mut self,
+        offset: i64,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let segments = self.segments();
+        self.flush.cuts.begin();
+        self.drop_waiting_files();
+        for segment in segments.iter() {
+            // Readers that still hold the list find the end of the file at once.
+            *segment.state.write() = State::empty(segment.base_offset);
+            self.remove_segment_files(segment.base_offset)?;
+        }
+        self.remove_snapshots_above(i64::MIN)?;
+        self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))?;
+        self.epochs.clear();
+        self.save_epochs()?;
+        self.producers.clear();
+        self.active = self.start_segment(offset, now_ms)?;
+        self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))?;
+        self.shared.segments.store(Arc::new(vec![self.active.segment.clone()]));
+        self.publish_start(offset.min(self.log_start_offset));
+        self.publish_end(offset);
+        self.publish_start(offset);
+        self.flush.restart(offset);
+        Ok(())
+    }
+
+    /// Renames the directory for deletion to `<topic>-<partition>.<unique_hex>-delete` and gives
+    /// its new path; it is removed by whoever asked, later. `unique_hex` is a random id of 32
+    /// digits. Readers that hold files open go on reading them.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn mark_deleted(self, unique_hex: &str) -> Result<PathBuf, StorageError> {
+        self.flush.cuts.begin();
+        let to = parent(&self.dir).join(delete_dir_name(&self.tp, unique_hex));
+        self.disk.rename(&self.dir, &to).map_err(Log::failed("rename", &self.dir))?;
+        Ok(to)
+    }
+}
