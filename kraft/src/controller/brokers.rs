@@ -1,8 +1,11 @@
 //! The life of a broker: registration, heartbeats, fencing, controlled shutdown, farewell.
 //!
 //! A broker registers, stays fenced until it has applied its own registration, then leads and joins
-//! ISRs until it falls silent or shuts down. When it leaves, its leaderships move and its ISRs shrink in
-//! the same records. When it was heard of is `sessions.rs`.
+//! ISRs until it falls silent or shuts down. When it leaves, its leaderships move and its ISRs
+//! shrink in the same records. When it was heard of is `sessions.rs`.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 
@@ -19,8 +22,8 @@ use super::view::{Turn, View};
 use crate::image::Broker;
 use crate::record::{BrokerChangeRecord, BrokerRecord, MetadataRecord};
 
-/// Directory ids below this number mean something else (Kafka's `DirectoryId`): 0 unassigned, 1 lost,
-/// 2 migrating, the rest kept for later.
+/// Directory ids below this number mean something else (Kafka's `DirectoryId`): 0 unassigned, 1
+/// lost, 2 migrating, the rest kept for later.
 const RESERVED_DIRECTORIES: u128 = 100;
 
 /// Where a broker stands, and where a heartbeat may take it.
@@ -64,8 +67,8 @@ impl View<'_> {
         }
         let mut records = Vec::new();
         if same.is_none() {
-            // The former incarnation leads nothing any more. Whether its log counts depends on how it
-            // ended.
+            // The former incarnation leads nothing any more. Whether its log counts depends on how
+            // it ended.
             let clean = known.is_some_and(|broker| broker.epoch == request.previous_epoch);
             let turn = if clean { Turn::Leaves(id) } else { Turn::Forgets(id) };
             records = self.follow(turn, |_| true);
@@ -148,7 +151,8 @@ impl View<'_> {
             if !(min..=max).contains(&level) {
                 let text = format!(
                     "Unable to register because the broker does not support finalized version \
-                     {level} of {name}. The broker wants a version between {min} and {max}, inclusive."
+                     {level} of {name}. The broker wants a version between {min} and {max}, \
+                     inclusive."
                 );
                 return Err(Refusal::new(ErrorCode::UnsupportedVersion, text));
             }
@@ -174,7 +178,7 @@ impl View<'_> {
         let mut records = match next {
             _ if next == state => Vec::new(),
             State::Fenced | State::ShutdownNow => self.fence_records(id, epoch),
-            State::Unfenced => self.unfence_records(id, epoch),
+            State::Unfenced => self.unfence_records(known),
             State::ControlledShutdown => self.shutdown_records(id, epoch),
         };
         sessions.touch(id, now_ms, request.applied_index);
@@ -227,9 +231,12 @@ impl View<'_> {
         records
     }
 
-    fn unfence_records(self, id: i32, epoch: i64) -> Vec<MetadataRecord> {
-        let mut records = vec![broker_change(id, epoch, Some(false), None)];
-        records.extend(self.follow(Turn::Returns(id), |_| true));
+    /// Records that let a broker lead again. Whoever was fenced in a controlled shutdown and is
+    /// back has given the shutdown up.
+    fn unfence_records(self, broker: &Broker) -> Vec<MetadataRecord> {
+        let stays = broker.in_controlled_shutdown.then_some(false);
+        let mut records = vec![broker_change(broker.id, broker.epoch, Some(false), stays)];
+        records.extend(self.follow(Turn::Returns(broker.id), |_| true));
         records
     }
 

@@ -1,7 +1,7 @@
 //! From a wish for a partition to the record that brings it about. Pure.
 //!
-//! Every change of a partition goes through [`change`], so that election, ELR, reassignment and epochs
-//! always follow together (Kafka's `PartitionChangeBuilder`).
+//! Every change of a partition goes through [`change`], so that election, ELR, reassignment and
+//! epochs always follow together (Kafka's `PartitionChangeBuilder`).
 
 use uuid::Uuid;
 
@@ -44,7 +44,8 @@ impl Target {
 /// What surrounds the partition.
 #[derive(Clone, Copy)]
 pub struct Conditions<'a> {
-    /// Whether eligible leader replicas are kept (KIP-966). If not, the last member never leaves the ISR.
+    /// Whether eligible leader replicas are kept (KIP-966). If not, the last member never leaves
+    /// the ISR.
     pub elr: bool,
     /// min.insync.replicas of the topic, not above its replication factor.
     pub min_isr: usize,
@@ -122,7 +123,8 @@ fn hold_election(
     elect(target.election, &candidates)
 }
 
-/// The last leader is remembered when the ISR runs empty, and forgotten when there is a leader again.
+/// The last leader is remembered when the ISR runs empty, and forgotten when there is a leader
+/// again.
 fn last_known(before: &Partition, record: &PartitionChangeRecord, elr: bool) -> Option<Vec<i32>> {
     let leader = record.leader.unwrap_or(before.leader);
     let wanted = if !elr || leader != NO_LEADER {

@@ -1,7 +1,10 @@
 //! AlterConfigs and IncrementalAlterConfigs: what becomes of the overrides of a resource.
 //!
-//! A resource changes whole or not at all; its neighbours in the request do not matter. Which keys and
-//! values are good is the broker's [`super::ConfigRules`].
+//! A resource changes whole or not at all; its neighbours in the request do not matter. Which keys
+//! and values are good is the broker's [`super::ConfigRules`].
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -220,8 +223,8 @@ impl View<'_> {
         }
     }
 
-    /// With ELR on all controllers must agree on min.insync.replicas: brokers may not differ, and the
-    /// cluster's value must stay (KIP-966).
+    /// With ELR on all controllers must agree on min.insync.replicas: brokers may not differ, and
+    /// the cluster's value must stay (KIP-966).
     fn check_min_isr(
         self,
         resource: &ConfigResource,

@@ -1,7 +1,7 @@
 //! Who leads a partition. Pure: looks at lists of broker ids and at who may lead.
 //!
-//! Rules of Kafka's `PartitionChangeBuilder`, with ELR and the last known leader (KIP-966), except that
-//! a last known leader must be alive. What else changes with the leader is `change.rs`.
+//! Rules of Kafka's `PartitionChangeBuilder`, with ELR and the last known leader (KIP-966), except
+//! that a last known leader must be alive. What else changes with the leader is `change.rs`.
 
 use crate::record::NO_LEADER;
 

@@ -1,7 +1,10 @@
 //! UpdateFeatures: at which levels features are finalized for the whole cluster.
 //!
-//! A level must be known to this program, to every registered broker, and may go down only when asked
-//! for as a downgrade. All updates of a request happen or none does.
+//! A level must be known to this program, to every registered broker, and may go down only when
+//! asked for as a downgrade. All updates of a request happen or none does.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +17,8 @@ use super::view::{MIN_ISR, View};
 use crate::image::{Configs, ELR_FEATURE, METADATA_FEATURE};
 use crate::record::{ConfigRecord, ConfigResource, MetadataRecord, ResourceKind};
 
-/// Lowest and highest level of each feature that a program can finalize, by name. Lists only what is
-/// implemented: what is not here cannot be switched on.
+/// Lowest and highest level of each feature that a program can finalize, by name. Lists only what
+/// is implemented: what is not here cannot be switched on.
 pub type FeatureTable = BTreeMap<Arc<str>, (i16, i16)>;
 
 /// The level of the voter set that is kept in the log.

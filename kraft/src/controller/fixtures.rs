@@ -77,8 +77,8 @@ impl Dice {
     }
 }
 
-/// Rules for tests: `retention.ms` takes numbers, `cleanup.policy` is a list, `unclean...`, `min...`,
-/// and for brokers anything goes.
+/// Rules for tests: `retention.ms` takes numbers, `cleanup.policy` is a list, `unclean...`,
+/// `min...`, and for brokers anything goes.
 struct TestRules;
 
 impl ConfigRules for TestRules {

@@ -1,7 +1,7 @@
 //! What happens to the in-sync replicas and their relatives. Pure: lists in, lists out.
 //!
-//! Which ISR a leader may ask for (AlterPartition, KIP-903), when a reassignment is done, and who is an
-//! eligible leader replica (KIP-966). Elections are `election.rs`; records are `change.rs`.
+//! Which ISR a leader may ask for (AlterPartition, KIP-903), when a reassignment is done, and who
+//! is an eligible leader replica (KIP-966). Elections are `election.rs`; records are `change.rs`.
 
 use protocol_compat::error::ErrorCode;
 
@@ -42,9 +42,9 @@ pub fn finish_reassignment(
     done.then_some((staying, in_sync))
 }
 
-/// The eligible leader replicas once the ISR is `isr`: nobody while the ISR reaches `min_isr`, for then
-/// the high watermark moves without them; else whoever was in the ISR or eligible before and is not in
-/// the ISR now. `unclean` lost what it had and is not eligible.
+/// The eligible leader replicas once the ISR is `isr`: nobody while the ISR reaches `min_isr`, for
+/// then the high watermark moves without them; else whoever was in the ISR or eligible before and
+/// is not in the ISR now. `unclean` lost what it had and is not eligible.
 pub fn eligible(
     before: &Partition,
     isr: &[i32],
@@ -64,8 +64,8 @@ pub fn eligible(
     all
 }
 
-/// Whether the leader `sender` may have the ISR it asks for. `ineligible` says of a broker and the epoch
-/// the leader knows it under whether it must not join.
+/// Whether the leader `sender` may have the ISR it asks for. `ineligible` says of a broker and the
+/// epoch the leader knows it under whether it must not join.
 pub fn check_wish(
     partition: &Partition,
     sender: i32,
@@ -152,8 +152,8 @@ mod tests {
         check_eligible("1 /", "", 1, 1, "");
     }
 
-    /// The partition: replicas 1 2 3, leader 1, leader epoch 5, partition epoch 7. Broker 3 must not
-    /// join, nor broker 2 under epoch 8.
+    /// The partition: replicas 1 2 3, leader 1, leader epoch 5, partition epoch 7. Broker 3 must
+    /// not join, nor broker 2 under epoch 8.
     #[track_caller]
     fn check_wish_code(sender: i32, epochs: (i32, i32), isr: &[(i32, i64)], want: ErrorCode) {
         let mut partition = partition("1 2 3");

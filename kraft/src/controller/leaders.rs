@@ -1,5 +1,8 @@
 //! ElectLeaders: elections that somebody asked for. Who wins is `election.rs`.
 
+#[cfg(test)]
+mod tests;
+
 use protocol_compat::error::ErrorCode;
 
 use super::change::Target;
@@ -74,8 +77,8 @@ impl View<'_> {
         }
         let target = Target::keep(partition, election);
         match self.change(found, index, partition, target) {
-            Some(record) => {
-                records.push(record);
+            Some(change) => {
+                records.push(MetadataRecord::PartitionChange(change));
                 Ok(())
             }
             None if preferred => Err(Refusal::new(

@@ -11,8 +11,8 @@
 //!    NOT_CONTROLLER to whoever still waits;
 //! 4. at [`Controller::next_deadline`]: [`Controller::tick`], whose records go the same way.
 //!
-//! Only sessions of brokers and the times of the next checks are not in the image; they are lost with
-//! the leadership, by design.
+//! Only sessions of brokers and the times of the next checks are not in the image; they are lost
+//! with the leadership, by design.
 
 mod bootstrap;
 mod brokers;
@@ -67,8 +67,8 @@ pub trait ConfigRules: Send + Sync {
         before: &Configs,
     ) -> Result<(), (ErrorCode, String)>;
 
-    /// The default value of a list config, which append and subtract start from; `None` if there is no
-    /// such key or it is not a list.
+    /// The default value of a list config, which append and subtract start from; `None` if there is
+    /// no such key or it is not a list.
     fn list_default(&self, kind: ResourceKind, key: &str) -> Option<String>;
 }
 
@@ -145,6 +145,9 @@ pub struct Controller {
 
 impl Controller {
     /// Takes over at `now_ms` from whoever led before; `image` holds all committed records.
+    ///
+    /// Only differences between the times that a controller is given matter, so they may and should
+    /// come from a clock that cannot jump.
     pub fn new(image: Image, settings: Settings, now_ms: i64) -> Controller {
         Controller {
             sessions: Sessions::new(&image, now_ms, settings.session_timeout_ms),

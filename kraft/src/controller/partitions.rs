@@ -1,4 +1,10 @@
-//! CreatePartitions, and the changes that brokers report: AlterPartition (ISR), AssignReplicasToDirs.
+//! CreatePartitions, and the changes that brokers report: AlterPartition (ISR),
+//! AssignReplicasToDirs.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
 
 use protocol_compat::error::ErrorCode;
 
@@ -14,7 +20,6 @@ use super::topics::{PARTITIONS_MAX, RECORDS_MAX, all_fenced, too_large};
 use super::view::View;
 use crate::image::{Partition, Topic};
 use crate::record::{MetadataRecord, PartitionRecord};
-use std::sync::Arc;
 
 impl View<'_> {
     pub(super) fn create_partitions(
@@ -56,7 +61,8 @@ impl View<'_> {
                 format!("Topic already has {present} partition(s).")
             } else {
                 format!(
-                    "The topic {} currently has {present} partition(s); {} would not be an increase.",
+                    "The topic {} currently has {present} partition(s); {} would not be an \
+                     increase.",
                     ask.name, ask.count
                 )
             };
@@ -137,14 +143,11 @@ impl View<'_> {
         let mut target = Target::keep(partition, self.election(&topic.name));
         target.isr = wish.isr.iter().map(|(broker, _)| *broker).collect();
         target.recovering = wish.recovering;
-        let Some(record) = self.change(topic, wish.partition, partition, target) else {
+        let Some(change) = self.change(topic, wish.partition, partition, target) else {
             return Ok(partition.clone());
         };
-        let MetadataRecord::PartitionChange(change) = &record else {
-            unreachable!("a change of a partition is a partition change")
-        };
-        let changed = partition.merge(change);
-        records.push(record);
+        let changed = partition.merge(&change);
+        records.push(MetadataRecord::PartitionChange(change));
         if changed.leader == sender {
             return Ok(Arc::new(changed));
         }
@@ -165,7 +168,8 @@ impl View<'_> {
             let result = found.map(|(topic, partition)| {
                 let mut target = Target::keep(partition, self.election(&topic.name));
                 target.moved = Some((request.broker_id, replica.directory));
-                records.extend(self.change(topic, replica.partition, partition, target));
+                let change = self.change(topic, replica.partition, partition, target);
+                records.extend(change.map(MetadataRecord::PartitionChange));
             });
             AssignedDirectory { replica: replica.clone(), result }
         });

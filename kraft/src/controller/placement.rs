@@ -1,8 +1,8 @@
 //! On which brokers the replicas of new partitions go. Pure: brokers and a source of chance in.
 //!
 //! Kafka's `StripedReplicaPlacer`: leaders go round the racks and their live brokers; the other
-//! replicas go to one rack after the other, live brokers before fenced ones; no broker twice. When every
-//! live broker has led once, the order is shuffled, so that the same sets do not come again.
+//! replicas go to one rack after the other, live brokers before fenced ones; no broker twice. When
+//! every live broker has led once, the order is shuffled, so that the same sets do not come again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ pub struct Usable {
     pub fenced: bool,
 }
 
-/// Replicas for `partitions` new partitions, `factor` each; the first of each is the preferred leader.
+/// Replicas for `partitions` new partitions, `factor` each; the first of each is the preferred
+/// leader.
 ///
 /// Refuses with INVALID_REPLICATION_FACTOR if there are not enough brokers, or none alive.
 pub fn place(

@@ -1,11 +1,17 @@
 //! AlterPartitionReassignments: moving partitions to other brokers, and taking that back.
 //!
-//! A move first adds the new replicas beside the old ones; it ends in `change.rs`, as soon as an ISR
-//! holds all that stay. A move that only drops or reorders replicas ends at once.
+//! A move first adds the new replicas beside the old ones; it ends in `change.rs`, as soon as an
+//! ISR holds all that stay. A move that only drops or reorders replicas ends at once.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 
 use protocol_compat::error::ErrorCode;
 
 use super::change::Target;
+use super::election::Election;
 use super::isr::without;
 use super::request::{
     AlterReassignments, PartitionResult, PerName, Reassignment, Refusal, RunningReassignment,
@@ -13,10 +19,11 @@ use super::request::{
 use super::topics::{RECORDS_MAX, too_large};
 use super::view::View;
 use crate::image::{Image, Partition, Topic};
-use crate::record::MetadataRecord;
+use crate::record::{MetadataRecord, PartitionChangeRecord};
 
-/// Reassignments under way in these partitions (`None` = all), by topic (ListPartitionReassignments).
-/// Topics and partitions that do not exist or move nothing are left out.
+/// Reassignments under way in these partitions (`None` = all), by topic
+/// (ListPartitionReassignments). Topics and partitions that do not exist or move nothing are left
+/// out.
 pub fn running_reassignments(
     image: &Image,
     asked: Option<&[(String, Vec<i32>)]>,
@@ -51,28 +58,32 @@ impl View<'_> {
         self,
         request: &AlterReassignments,
     ) -> (Vec<MetadataRecord>, PerName<Vec<PartitionResult>>) {
-        let mut records = Vec::new();
+        // Of several changes of one partition the last one counts: all start from the same state.
+        let mut changes = BTreeMap::new();
         let mut reply = Vec::new();
         for (name, asked) in &request.topics {
-            let results = asked.iter().map(|ask| PartitionResult {
-                partition: ask.partition,
-                result: self
-                    .reassign(name, ask, request.allow_factor_change)
-                    .map(|record| records.extend(record)),
-            });
-            let results: Vec<_> = results.collect();
+            let topic_id = self.image.topic(name).map(|topic| topic.id);
+            let mut results = Vec::new();
+            for ask in asked {
+                let (partition, at) = (ask.partition, (topic_id, ask.partition));
+                let result = self.reassign(name, ask, request.allow_factor_change);
+                let result = result.map(|change| match change {
+                    Some(change) => drop(changes.insert(at, change)),
+                    None => drop(changes.remove(&at)),
+                });
+                results.push(PartitionResult { partition, result });
+            }
             reply.push((name.clone(), Ok(results)));
         }
-        keep_last(&mut records);
-        if records.len() > RECORDS_MAX {
-            records.clear();
+        if changes.len() > RECORDS_MAX {
+            changes.clear();
             for (_, result) in &mut reply {
                 for partition in result.iter_mut().flatten() {
                     partition.result = Err(too_large());
                 }
             }
         }
-        (records, reply)
+        (changes.into_values().map(MetadataRecord::PartitionChange).collect(), reply)
     }
 
     fn reassign(
@@ -80,7 +91,7 @@ impl View<'_> {
         name: &str,
         ask: &Reassignment,
         allow_factor_change: bool,
-    ) -> Result<Option<MetadataRecord>, Refusal> {
+    ) -> Result<Option<PartitionChangeRecord>, Refusal> {
         let unknown = |text| Refusal::new(ErrorCode::UnknownTopicOrPartition, text);
         let topic = self.image.topic(name);
         let topic =
@@ -154,7 +165,7 @@ impl View<'_> {
             return refuse("no replica would be left");
         };
         if target.isr.is_empty() && !partition.isr.is_empty() {
-            if target.election != super::election::Election::Unclean {
+            if target.election != Election::Unclean {
                 return refuse("it would require an unclean leader election");
             }
             target.isr.push(*first);
@@ -165,28 +176,9 @@ impl View<'_> {
             return refuse("none of its original replicas is alive");
         }
         let in_sync = target.isr.iter().any(|broker| self.image.is_active(*broker));
-        if led && !in_sync && target.election != super::election::Election::Unclean {
+        if led && !in_sync && target.election != Election::Unclean {
             return refuse("none of its original replicas that is in sync is alive");
         }
         Ok(target)
     }
-}
-
-/// Of several records for one partition only the last one counts: all were made against the same state.
-fn keep_last(records: &mut Vec<MetadataRecord>) {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut kept: Vec<MetadataRecord> = Vec::with_capacity(records.len());
-    while let Some(record) = records.pop() {
-        let fresh = match &record {
-            MetadataRecord::PartitionChange(change) => {
-                seen.insert((change.topic_id, change.partition))
-            }
-            _ => true,
-        };
-        if fresh {
-            kept.push(record);
-        }
-    }
-    kept.reverse();
-    *records = kept;
 }

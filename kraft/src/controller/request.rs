@@ -1,7 +1,8 @@
 //! What is asked of the controller and what it answers: plain data, free of protocol versions.
 //!
-//! Handlers turn messages into these and back. Per-item results are [`Refusal`]s with the code and the
-//! text that Apache Kafka gives; authorization, quotas and time-outs are the handlers' business.
+//! Handlers turn messages into these and back. Per-item results are [`Refusal`]s with the code and
+//! the text that Apache Kafka gives; authorization, quotas and time-outs are the handlers'
+//! business.
 
 use std::sync::Arc;
 

@@ -70,8 +70,10 @@ impl Sessions {
                 }
                 MetadataRecord::BrokerChange(change) => {
                     let Some(session) = self.brokers.get_mut(&change.broker_id) else { continue };
-                    if change.in_controlled_shutdown == Some(true) {
-                        session.shutdown_at.get_or_insert(index);
+                    match change.in_controlled_shutdown {
+                        Some(true) => session.shutdown_at = session.shutdown_at.or(Some(index)),
+                        Some(false) => session.shutdown_at = None,
+                        None => {}
                     }
                 }
                 MetadataRecord::UnregisterBroker { broker_id, .. } => {

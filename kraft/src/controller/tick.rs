@@ -1,5 +1,8 @@
-//! What the controller does unasked: fencing silent brokers, giving partitions their preferred leader
-//! back, unclean elections where they are allowed.
+//! What the controller does unasked: fencing silent brokers, giving partitions their preferred
+//! leader back, unclean elections where they are allowed.
+
+#[cfg(test)]
+mod tests;
 
 use super::Controller;
 use super::change::Target;
@@ -11,7 +14,8 @@ use crate::record::MetadataRecord;
 const ELECTIONS_MAX: usize = 1_000;
 
 impl Controller {
-    /// When [`Controller::tick`] should be called next, in milliseconds since 1970; `i64::MAX` = never.
+    /// When [`Controller::tick`] should be called next, in milliseconds since 1970; `i64::MAX` =
+    /// never.
     pub fn next_deadline(&self) -> i64 {
         let unfenced = self.pending.brokers().filter(|broker| !broker.fenced);
         unfenced
@@ -21,9 +25,10 @@ impl Controller {
             .unwrap_or(i64::MAX)
     }
 
-    /// Does one piece of what is due and returns its records, which may be cut into several entries;
-    /// like decided records they go through [`Controller::apply_pending`]. Call it again while the
-    /// deadline has passed. An empty list means that nothing was to be done for the piece that was due.
+    /// Does one piece of what is due and returns its records, which may be cut into several
+    /// entries; like decided records they go through [`Controller::apply_pending`]. Call it again
+    /// while the deadline has passed. An empty list means that nothing was to be done for the piece
+    /// that was due.
     pub fn tick(&mut self, now_ms: i64) -> Vec<MetadataRecord> {
         // One broker at a time: the next one shall see what became of the partitions.
         let silent = self
@@ -63,6 +68,7 @@ impl View<'_> {
                 self.change(topic, index, partition, target)
             })
             .take(max)
+            .map(MetadataRecord::PartitionChange)
             .collect()
     }
 
@@ -77,6 +83,7 @@ impl View<'_> {
                 self.change(topic, index, partition, target)
             })
             .take(max)
+            .map(MetadataRecord::PartitionChange)
             .collect()
     }
 }

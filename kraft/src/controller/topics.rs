@@ -2,6 +2,9 @@
 //!
 //! More partitions for a topic are `partitions.rs`; where replicas go is `placement.rs`.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -223,7 +226,8 @@ impl View<'_> {
         })
     }
 
-    /// Whether replicas that somebody chose are registered brokers, each once, and `factor` of them.
+    /// Whether replicas that somebody chose are registered brokers, each once, and `factor` of
+    /// them.
     pub(super) fn check_assignment(
         self,
         replicas: &[i32],
@@ -254,8 +258,8 @@ impl View<'_> {
         }
     }
 
-    /// A new partition on these brokers, whose topic and index the caller fills in; `None` if no broker
-    /// is alive.
+    /// A new partition on these brokers, whose topic and index the caller fills in; `None` if no
+    /// broker is alive.
     pub(super) fn new_partition(self, replicas: Vec<i32>) -> Option<PartitionRecord> {
         assert!(!has_duplicates(&replicas), "a broker holds one replica of a partition");
         let alive = replicas.iter().copied().filter(|broker| self.image.is_active(*broker));

@@ -12,7 +12,7 @@ use super::placement::Usable;
 use super::request::Refusal;
 use super::{Configs, Settings};
 use crate::image::{ELR_FEATURE, Image, Partition, Topic};
-use crate::record::{ConfigResource, MetadataRecord};
+use crate::record::{ConfigResource, MetadataRecord, PartitionChangeRecord};
 
 /// The config that says how many replicas must be in sync (topic and broker level).
 pub(super) const MIN_ISR: &str = "min.insync.replicas";
@@ -109,7 +109,7 @@ impl<'a> View<'a> {
         index: i32,
         partition: &Partition,
         target: Target,
-    ) -> Option<MetadataRecord> {
+    ) -> Option<PartitionChangeRecord> {
         self.change_during(None, topic, index, partition, target)
     }
 
@@ -120,7 +120,7 @@ impl<'a> View<'a> {
         index: i32,
         partition: &Partition,
         target: Target,
-    ) -> Option<MetadataRecord> {
+    ) -> Option<PartitionChangeRecord> {
         let alive = |broker| match turn {
             Some(turn) if turn.gone() == Some(broker) => false,
             Some(Turn::Returns(returning)) if returning == broker => true,
@@ -133,10 +133,10 @@ impl<'a> View<'a> {
             new_directory: &|broker| self.new_directory(broker),
         };
         change((topic.id, index), partition, target, &conditions)
-            .map(MetadataRecord::PartitionChange)
     }
 
-    /// Records for every partition that a broker's change of state touches and that `which` lets through.
+    /// Records for every partition that a broker's change of state touches and that `which` lets
+    /// through.
     pub(super) fn follow(
         self,
         turn: Turn,
@@ -161,7 +161,8 @@ impl<'a> View<'a> {
             if let Turn::Forgets(broker) = turn {
                 target.unclean = Some(broker);
             }
-            records.extend(self.change_during(Some(turn), topic, index, partition, target));
+            let change = self.change_during(Some(turn), topic, index, partition, target);
+            records.extend(change.map(MetadataRecord::PartitionChange));
         }
         records
     }

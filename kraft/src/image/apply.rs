@@ -1,7 +1,7 @@
 //! Records into the image, and the image back into records.
 //!
-//! The controller never writes a record that does not fit, so an error here means that the log and this
-//! program disagree: the caller must stop. A record that fails leaves the image as it was.
+//! The controller never writes a record that does not fit, so an error here means that the log and
+//! this program disagree: the caller must stop. A record that fails leaves the image as it was.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub enum ImageError {
 }
 
 impl Image {
-    /// An image made of a snapshot's records; `last_applied` is the index that the snapshot stands for.
+    /// An image made of a snapshot's records; `last_applied` is the index that the snapshot stands
+    /// for.
     pub fn from_records<'a>(
         last_applied: i64,
         records: impl IntoIterator<Item = &'a MetadataRecord>,
@@ -246,9 +247,14 @@ impl Image {
         }
     }
 
-    /// Unlike other changes this one raises no epoch (Kafka's `ClearElrRecord`).
+    /// Unlike other changes this one raises no epoch (Kafka's `ClearElrRecord`). Where the ISR is
+    /// empty no high watermark moves, so whoever is eligible there stays so; Kafka would leave such
+    /// a partition without a leader for good.
     fn clear_elr(&mut self, only: Option<&str>) {
-        let has_elr = |p: &Arc<Partition>| !p.elr.is_empty() || !p.last_known_elr.is_empty();
+        let has_elr = |partition: &Arc<Partition>| {
+            let none = partition.elr.is_empty() && partition.last_known_elr.is_empty();
+            !none && !partition.isr.is_empty()
+        };
         let names: Vec<Arc<str>> = self
             .topics()
             .filter(|topic| only.is_none_or(|name| name == &*topic.name))

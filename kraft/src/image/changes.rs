@@ -1,5 +1,5 @@
-//! What differs between two images. Costs what changed, not what there is: parts that both images share
-//! are passed over. Acting on it is the broker's publisher.
+//! What differs between two images. Costs what changed, not what there is: parts that both images
+//! share are passed over. Acting on it is the broker's publisher.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub struct PartitionAt {
     pub new: Arc<Partition>,
 }
 
-/// What differs between an older image and a newer one. Everything is in order of name, id or index.
+/// What differs between an older image and a newer one. Everything is in order of name, id or
+/// index.
 ///
 /// A topic that was deleted and made again under the same name is in both topic lists, and all its
 /// partitions count as created.

@@ -1,10 +1,10 @@
 //! Bytes of metadata records. A promise: what one release wrote every later one reads.
 //!
-//! A batch is one entry of the metadata log, or a snapshot:
-//! `batch version (u8 = 1), count (varint), then per record: length (varint), type (u8), version (u8),
-//! fields`. Integers are zigzag varints, uuids 16 bytes, text and bytes have a varint length, lists a
-//! varint count, options a byte 0/1. A record that gains a field gets a new version; its reader keeps
-//! reading the old ones. Unknown types and versions are errors, never skipped.
+//! A batch is one entry of the metadata log, or a snapshot: `batch version (u8 = 1), count
+//! (varint), then per record: length (varint), type (u8), version (u8), fields`. Integers are
+//! zigzag varints, uuids 16 bytes, text and bytes have a varint length, lists a varint count,
+//! options a byte 0/1. A record that gains a field gets a new version; its reader keeps reading the
+//! old ones. Unknown types and versions are errors, never skipped.
 
 use super::fields::{
     Reader, put_bool, put_bytes, put_ints, put_long, put_option, put_text, put_uuid, put_uuids,

@@ -1,5 +1,5 @@
-//! Reading and writing of single fields. Readers never trust a length: what a count or a length claims
-//! must be there before anything is allocated. Which fields a record has is `codec.rs`.
+//! Reading and writing of single fields. Readers never trust a length: what a count or a length
+//! claims must be there before anything is allocated. Which fields a record has is `codec.rs`.
 
 use std::sync::Arc;
 

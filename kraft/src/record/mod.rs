@@ -1,8 +1,9 @@
 //! The records of the metadata log: Kafka's meanings, our own bytes (`codec.rs`).
 //!
 //! A record says what became true; `image/` applies it and cannot refuse what a controller decided.
-//! Source of the meanings: Kafka's metadata record schemas (KRaft, KIP-500 and later). Types that only
-//! matter to Kafka's own log format (begin/end of a transaction, ZooKeeper migration) have no twin here.
+//! Source of the meanings: Kafka's metadata record schemas (KRaft, KIP-500 and later). Types that
+//! only matter to Kafka's own log format (begin/end of a transaction, ZooKeeper migration) have no
+//! twin here.
 
 mod codec;
 mod fields;
@@ -53,11 +54,11 @@ pub enum MetadataRecord {
     Scram(ScramRecord),
     /// A SCRAM credential is gone.
     RemoveScram { user: Arc<str>, mechanism: i8 },
-    /// The eligible leader replicas of a topic (of all topics when `None`) are void, because
-    /// min.insync.replicas changed (KIP-966).
+    /// The eligible leader replicas of a topic (of all topics when `None`) are void where the ISR
+    /// is not empty, because min.insync.replicas changed (KIP-966).
     ClearElr { topic: Option<Arc<str>> },
-    /// The highest broker epoch given out so far. Written in snapshots, where the registrations that
-    /// carried it may be gone.
+    /// The highest broker epoch given out so far. Written in snapshots, where the registrations
+    /// that carried it may be gone.
     BrokerEpoch { last: i64 },
     /// Nothing; moves the log on.
     NoOp,
@@ -94,8 +95,9 @@ pub struct PartitionRecord {
 
 /// What changed in a partition; `None` = unchanged.
 ///
-/// Every such record raises the partition epoch by one. It raises the leader epoch by one if `leader` is
-/// given, even if it names the leader that was there already (Kafka's `PartitionRegistration.merge`).
+/// Every such record raises the partition epoch by one. It raises the leader epoch by one if
+/// `leader` is given, even if it names the leader that was there already (Kafka's
+/// `PartitionRegistration.merge`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionChangeRecord {
     pub topic_id: Uuid,
@@ -222,8 +224,8 @@ pub struct ConfigRecord {
     pub value: Option<Arc<str>>,
 }
 
-/// Whom a quota is for: pairs of entity type and name, ordered by type; a `None` name is the default
-/// entity of that type.
+/// Whom a quota is for: pairs of entity type and name, ordered by type; a `None` name is the
+/// default entity of that type.
 pub type QuotaEntity = Vec<(Arc<str>, Option<Arc<str>>)>;
 
 /// One quota of one entity.
