@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::notice::{ConfigError, Notice, Place, Problem};
 use super::row::{Kind, Meaning, Row, Scope};
-use super::{Config, Setting, check, keys, properties};
+use super::{Config, Setting, Value, check, keys, properties};
 
 /// A good configuration, and what should be said about it at start.
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ pub(super) fn load(
         };
         match row.parse(text) {
             Ok(value) => {
-                findings.notices.extend(effect(row, key, place));
+                findings.notices.extend(effect(row, &value, place));
                 set.insert(row.name, Setting { raw: text.clone(), value });
             }
             Err(bad) => findings.problems.push(Problem {
@@ -99,14 +99,17 @@ fn static_row(key: &str) -> Option<&'static Row> {
     keys::broker(key).filter(|row| row.scope != Scope::DynamicOnly)
 }
 
-/// The remark about a setting that does nothing (yet).
-fn effect(row: &Row, key: &str, place: &Place) -> Option<Notice> {
+/// The remark about a setting that does nothing (yet); none is needed where it says the default.
+fn effect(row: &Row, value: &Value, place: &Place) -> Option<Notice> {
+    if row.default.as_ref() == Some(value) {
+        return None;
+    }
     let text = match row.meaning {
         Meaning::Acts => return None,
         Meaning::Later => "is accepted but has no effect yet",
         Meaning::Never => "is accepted but has no effect in Gracchus",
     };
-    Some(Notice { place: place.clone(), key: key.to_owned(), text: text.to_owned() })
+    Some(Notice { place: place.clone(), key: row.name.to_owned(), text: text.to_owned() })
 }
 
 /// Keys of plug-ins, of the authorizer and of single listeners: not in the table, yet known.

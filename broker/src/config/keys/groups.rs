@@ -24,11 +24,11 @@ rows! { GROUPS_ROWS;
 
     /// How long an offset commit may wait to become durable before it fails.
     OFFSETS_COMMIT_TIMEOUT_MS "offsets.commit.timeout.ms" Int = 5000, AtLeast(1), High ReadOnly
-        Acts;
+        Later;
 
     /// How many bytes are read at a time while the offsets topic is loaded.
     OFFSETS_LOAD_BUFFER_SIZE "offsets.load.buffer.size" Int = 5_242_880, AtLeast(1), High ReadOnly
-        Acts;
+        Later;
 
     /// Replicas of the offsets topic; when not set, the smaller of 3 and the number of brokers.
     OFFSETS_TOPIC_REPLICATION_FACTOR "offsets.topic.replication.factor" Short = 3, AtLeast(1), High
@@ -44,7 +44,7 @@ rows! { GROUPS_ROWS;
 
     /// Codec of the records in the offsets topic: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
     OFFSETS_TOPIC_COMPRESSION_CODEC "offsets.topic.compression.codec" Int = 0, Any, High ReadOnly
-        Acts;
+        Later;
 
     /// How much of a coordinator's write buffer Kafka keeps for reuse; Gracchus sizes it by
     /// itself.

@@ -22,7 +22,7 @@ rows! { IDENTITY_ROWS;
         Later;
 
     /// How long a broker may stay silent before the controller takes its leaderships away.
-    BROKER_SESSION_TIMEOUT_MS "broker.session.timeout.ms" Int = 9000, Any, Medium ReadOnly Later;
+    BROKER_SESSION_TIMEOUT_MS "broker.session.timeout.ms" Int = 9000, Any, Medium ReadOnly Acts;
 
     /// Names of the listeners on which controllers talk to each other and to brokers.
     CONTROLLER_LISTENER_NAMES "controller.listener.names" List = "CONTROLLER", NonEmptyList, High
@@ -46,25 +46,25 @@ rows! { IDENTITY_ROWS;
 
     /// The voters of the metadata quorum as `id@host:port`, fixed at start; empty means that
     /// the node is alone or that bootstrap servers are given.
-    CONTROLLER_QUORUM_VOTERS "controller.quorum.voters" List = "", List, High ReadOnly Acts;
+    CONTROLLER_QUORUM_VOTERS "controller.quorum.voters" List = "", List, High ReadOnly Later;
 
     /// Addresses as `host:port` at which a node first asks for the metadata quorum, instead of
     /// a fixed list of voters.
     CONTROLLER_QUORUM_BOOTSTRAP_SERVERS "controller.quorum.bootstrap.servers" List = "", List, High
-        ReadOnly Acts;
+        ReadOnly Later;
 
     /// How long a candidate waits for votes before it starts another election.
     CONTROLLER_QUORUM_ELECTION_TIMEOUT_MS "controller.quorum.election.timeout.ms" Int = 1000,
-        AtLeast(0), High ReadOnly Acts;
+        AtLeast(0), High ReadOnly Later;
 
     /// How long a voter goes without word from the quorum leader before it asks for an
     /// election.
     CONTROLLER_QUORUM_FETCH_TIMEOUT_MS "controller.quorum.fetch.timeout.ms" Int = 2000, AtLeast(0),
-        High ReadOnly Acts;
+        High ReadOnly Later;
 
     /// The longest random wait between two elections that found no winner.
     CONTROLLER_QUORUM_ELECTION_BACKOFF_MAX_MS "controller.quorum.election.backoff.max.ms" Int =
-        1000, AtLeast(0), High ReadOnly Acts;
+        1000, AtLeast(0), High ReadOnly Later;
 
     /// How long a leader gathers metadata writes; Gracchus gathers exactly while the write
     /// before is being flushed.
@@ -73,11 +73,11 @@ rows! { IDENTITY_ROWS;
 
     /// How long a request to another quorum member may stay unanswered.
     CONTROLLER_QUORUM_REQUEST_TIMEOUT_MS "controller.quorum.request.timeout.ms" Int = 2000,
-        AtLeast(0), Medium ReadOnly Acts;
+        AtLeast(0), Medium ReadOnly Later;
 
     /// The pause before a failed request to a quorum member is sent again.
     CONTROLLER_QUORUM_RETRY_BACKOFF_MS "controller.quorum.retry.backoff.ms" Int = 20, AtLeast(0),
-        Low ReadOnly Acts;
+        Low ReadOnly Later;
 
     /// Whether a controller that is no voter yet adds itself to the voters when it starts.
     CONTROLLER_QUORUM_AUTO_JOIN_ENABLE "controller.quorum.auto.join.enable" Bool = false, Any, Low
@@ -85,21 +85,21 @@ rows! { IDENTITY_ROWS;
 
     /// The largest piece of a metadata snapshot sent in one message.
     CONTROLLER_QUORUM_FETCH_SNAPSHOT_MAX_BYTES "controller.quorum.fetch.snapshot.max.bytes" Int =
-        1_048_576, AtLeast(1), Low ReadOnly Acts;
+        1_048_576, AtLeast(1), Low ReadOnly Later;
 
     /// The most bytes of the metadata log sent in one message.
     CONTROLLER_QUORUM_FETCH_MAX_BYTES "controller.quorum.fetch.max.bytes" Int = 1_048_576,
-        AtLeast(1), Low ReadOnly Acts;
+        AtLeast(1), Low ReadOnly Later;
 
     /// After how many bytes of new metadata the next snapshot is written.
     METADATA_LOG_MAX_RECORD_BYTES_BETWEEN_SNAPSHOTS
         "metadata.log.max.record.bytes.between.snapshots" Long = 20_971_520, AtLeast(1), High
-        ReadOnly Acts;
+        ReadOnly Later;
 
     /// After how much time with new metadata the next snapshot is written; 0 leaves it to size
     /// alone.
     METADATA_LOG_MAX_SNAPSHOT_INTERVAL_MS "metadata.log.max.snapshot.interval.ms" Long = 3_600_000,
-        AtLeast(0), High ReadOnly Acts;
+        AtLeast(0), High ReadOnly Later;
 
     /// The directory of the metadata log; when unset, the first of `log.dirs`.
     METADATA_LOG_DIR "metadata.log.dir" OptText = None, Any, High ReadOnly Acts;

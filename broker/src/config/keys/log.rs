@@ -51,7 +51,7 @@ rows! { LOG_ROWS;
         Medium ReadOnly Acts;
 
     /// What happens to old records: `delete` by age and size, `compact` down to the last one
-    /// per key, both, or nothing when empty.
+    /// per key (not carried out yet), both, or nothing when empty.
     LOG_CLEANUP_POLICY "log.cleanup.policy" List = "delete", ListOf(&["compact", "delete"]), Medium
         Cluster Acts;
 
@@ -85,14 +85,14 @@ rows! { LOG_ROWS;
 
     /// How often the first offsets of the logs are written down.
     LOG_FLUSH_START_OFFSET_CHECKPOINT_INTERVAL_MS "log.flush.start.offset.checkpoint.interval.ms"
-        Int = 60_000, AtLeast(0), High ReadOnly Acts;
+        Int = 60_000, AtLeast(0), High ReadOnly Later;
 
     /// Whether a new segment reserves its full size on disk at once.
     LOG_PREALLOCATE "log.preallocate" Bool = false, Any, Medium Cluster Acts;
 
     /// How many threads per data directory load and recover logs at start.
     NUM_RECOVERY_THREADS_PER_DATA_DIR "num.recovery.threads.per.data.dir" Int = 2, AtLeast(1), High
-        Cluster Acts;
+        Cluster Later;
 
     /// Whether a metadata request for a missing topic creates it, if the client agrees.
     AUTO_CREATE_TOPICS_ENABLE "auto.create.topics.enable" Bool = true, Any, High ReadOnly Acts;

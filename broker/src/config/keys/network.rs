@@ -19,12 +19,12 @@ rows! { NETWORK_ROWS;
 
     /// Size of the kernel's send buffer per client connection; -1 leaves the choice to the
     /// kernel.
-    SOCKET_SEND_BUFFER_BYTES "socket.send.buffer.bytes" Int = 102_400, Any, High ReadOnly Acts;
+    SOCKET_SEND_BUFFER_BYTES "socket.send.buffer.bytes" Int = 102_400, Any, High ReadOnly Later;
 
     /// Size of the kernel's receive buffer per client connection; -1 leaves the choice to the
     /// kernel.
     SOCKET_RECEIVE_BUFFER_BYTES "socket.receive.buffer.bytes" Int = 102_400, Any, High ReadOnly
-        Acts;
+        Later;
 
     /// The largest request accepted; a larger one ends the connection.
     SOCKET_REQUEST_MAX_BYTES "socket.request.max.bytes" Int = 104_857_600, AtLeast(1), High
@@ -32,7 +32,7 @@ rows! { NETWORK_ROWS;
 
     /// How many connections may wait to be accepted on a listener.
     SOCKET_LISTEN_BACKLOG_SIZE "socket.listen.backlog.size" Int = 50, AtLeast(1), Medium ReadOnly
-        Acts;
+        Later;
 
     /// How many connections one client address may hold.
     MAX_CONNECTIONS_PER_IP "max.connections.per.ip" Int = i32::MAX, AtLeast(0), Medium Cluster
@@ -40,7 +40,7 @@ rows! { NETWORK_ROWS;
 
     /// Other limits for chosen addresses, as `host:count` pairs.
     MAX_CONNECTIONS_PER_IP_OVERRIDES "max.connections.per.ip.overrides" Text = "", Any, Medium
-        Cluster Acts;
+        Cluster Later;
 
     /// How many client connections this broker holds at most.
     MAX_CONNECTIONS "max.connections" Int = i32::MAX, AtLeast(0), Medium Cluster Acts;
@@ -65,7 +65,7 @@ rows! { NETWORK_ROWS;
     QUEUED_MAX_REQUEST_BYTES "queued.max.request.bytes" Long = -1, Any, Medium ReadOnly Later;
 
     /// How many threads serve connections; never more than there are cores.
-    NUM_NETWORK_THREADS "num.network.threads" Int = 3, AtLeast(1), High Cluster Acts;
+    NUM_NETWORK_THREADS "num.network.threads" Int = 3, AtLeast(1), High Cluster Later;
 
     /// Old name of `node.id`; when both are given they must agree.
     BROKER_ID "broker.id" Int = -1, Any, High ReadOnly Acts;
@@ -90,15 +90,15 @@ rows! { NETWORK_ROWS;
     BACKGROUND_THREADS "background.threads" Int = 10, AtLeast(1), High Cluster Never;
 
     /// How long this node waits for the answer to a request that it sent to another node.
-    REQUEST_TIMEOUT_MS "request.timeout.ms" Int = 30_000, Any, High ReadOnly Acts;
+    REQUEST_TIMEOUT_MS "request.timeout.ms" Int = 30_000, Any, High ReadOnly Later;
 
     /// How long this node waits for a connection to another node to open.
     SOCKET_CONNECTION_SETUP_TIMEOUT_MS "socket.connection.setup.timeout.ms" Long = 10_000, Any,
-        Medium ReadOnly Acts;
+        Medium ReadOnly Later;
 
     /// The longest such wait after repeated failures.
     SOCKET_CONNECTION_SETUP_TIMEOUT_MAX_MS "socket.connection.setup.timeout.max.ms" Long = 30_000,
-        Any, Medium ReadOnly Acts;
+        Any, Medium ReadOnly Later;
 
     /// Plug-ins that resolve `${...}` in values; Gracchus loads no Java classes and takes
     /// values as written.

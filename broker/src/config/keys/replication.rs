@@ -46,7 +46,7 @@ rows! { REPLICATION_ROWS;
 
     /// How often high watermarks are written down.
     REPLICA_HIGH_WATERMARK_CHECKPOINT_INTERVAL_MS "replica.high.watermark.checkpoint.interval.ms"
-        Long = 5000, Any, High ReadOnly Acts;
+        Long = 5000, Any, High ReadOnly Later;
 
     /// Clean-up of Kafka's list of waiting fetches; Gracchus drops a finished wait at once.
     FETCH_PURGATORY_PURGE_INTERVAL_REQUESTS "fetch.purgatory.purge.interval.requests" Int = 1000,
@@ -63,11 +63,11 @@ rows! { REPLICATION_ROWS;
 
     /// Whether leadership returns by itself to the first replica of each partition.
     AUTO_LEADER_REBALANCE_ENABLE "auto.leader.rebalance.enable" Bool = true, Any, High ReadOnly
-        Later;
+        Acts;
 
     /// How often the controller looks for partitions led by another than the first replica.
     LEADER_IMBALANCE_CHECK_INTERVAL_SECONDS "leader.imbalance.check.interval.seconds" Long = 300,
-        AtLeast(1), High ReadOnly Later;
+        AtLeast(1), High ReadOnly Acts;
 
     /// How often the controller looks for partitions that only an unclean election can help.
     UNCLEAN_LEADER_ELECTION_INTERVAL_MS "unclean.leader.election.interval.ms" Long = 300_000,
@@ -76,7 +76,7 @@ rows! { REPLICATION_ROWS;
     /// Whether a replica that may lack acknowledged records can become leader when no other is
     /// left.
     UNCLEAN_LEADER_ELECTION_ENABLE "unclean.leader.election.enable" Bool = false, Any, High Cluster
-        Later;
+        Acts;
 
     /// The security protocol between brokers, when no `inter.broker.listener.name` is given.
     SECURITY_INTER_BROKER_PROTOCOL "security.inter.broker.protocol" Text = "PLAINTEXT",

@@ -74,14 +74,14 @@ rows! { ROWS;
         Resource Later <- "log.cleaner.min.cleanable.ratio";
 
     /// What happens to old records: `delete` by age and size, `compact` down to the last one
-    /// per key, both, or nothing when empty.
+    /// per key (not carried out yet), both, or nothing when empty.
     CLEANUP_POLICY "cleanup.policy" List = "delete", ListOf(&["compact", "delete"]), Medium
         Resource Acts <- "log.cleanup.policy";
 
     /// Whether a replica that may lack acknowledged records can become leader when no other is
     /// left.
     UNCLEAN_LEADER_ELECTION_ENABLE "unclean.leader.election.enable" Bool = false, Any, Medium
-        Resource Later <- "unclean.leader.election.enable";
+        Resource Acts <- "unclean.leader.election.enable";
 
     /// How many in-sync replicas must have a record before acks=all is answered.
     MIN_INSYNC_REPLICAS "min.insync.replicas" Int = 1, AtLeast(1), Medium Resource Acts <-

@@ -36,7 +36,7 @@ rows! { TRANSACTIONS_ROWS;
 
     /// How often idle producers are looked for.
     PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS "producer.id.expiration.check.interval.ms" Int =
-        600_000, AtLeast(1), Low ReadOnly Acts internal;
+        600_000, AtLeast(1), Low ReadOnly Later internal;
 
     /// How long the state of an idle transactional id is kept.
     TRANSACTIONAL_ID_EXPIRATION_MS "transactional.id.expiration.ms" Int = 604_800_000, AtLeast(1),

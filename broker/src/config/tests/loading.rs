@@ -233,8 +233,9 @@ fn remarks_at_start() {
         &["server.properties:1: leader.replication.throttled.rate can only be changed while the \
            broker runs and is ignored here"],
     );
+    check_notices("num.io.threads=8\nnum.network.threads=3", &[]);
     check_notices(
-        "num.io.threads=8",
+        "num.io.threads=9",
         &["server.properties:1: num.io.threads is accepted but has no effect in Gracchus"],
     );
     check_notices(
