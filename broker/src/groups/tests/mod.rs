@@ -4,6 +4,8 @@ mod admin;
 mod failures;
 mod offsets;
 mod random;
+mod recorded;
 mod rounds;
 mod script;
+mod shell;
 mod statics;
