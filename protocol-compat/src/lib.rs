@@ -4,8 +4,10 @@
 
 pub mod batch;
 pub mod compression;
+pub mod consumer_protocol;
 pub mod error;
 pub mod frame;
+pub mod group_records;
 pub mod header;
 pub mod hot;
 pub mod ids;
