@@ -38,3 +38,8 @@ fn batches() {
 fn inflate() {
     run("inflate", harness::any_compressed);
 }
+
+#[test]
+fn produce() {
+    run("produce", harness::any_produce);
+}

@@ -8,9 +8,13 @@
 use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Decodable, Encodable, Message, Request};
-use protocol_compat::batch::{batches, crc_matches, records};
+use protocol_compat::batch::{
+    BatchError, BatchHeader, HEADER_LEN, ProduceRules, batches, crc_matches, records,
+    validate_produce,
+};
 use protocol_compat::compression::Codec;
 use protocol_compat::hot::{fetch, produce};
+use protocol_compat::ids::TopicPartition;
 use protocol_compat::later::{DecodeError, decode_request, encode_response};
 use protocol_compat::wire::Malformed;
 use protocol_compat::{frame, header, schema, shape, versions};
@@ -175,6 +179,68 @@ pub fn any_batches(data: &[u8]) {
         }
         assert!(count <= header.record_count.max(0));
         assert!(scratch.len() <= INFLATED_MAX);
+    }
+}
+
+/// Two bytes of rules, then what a producer sends for one partition, its checksum set right.
+pub fn any_produce(data: &[u8]) {
+    let Some((&[rule, codec], data)) = data.split_first_chunk::<2>() else { return };
+    let partition = TopicPartition { topic: "t".into(), partition: 0 };
+    let flag = |bit: u8| rule & 1 << bit != 0;
+    let target = Codec::from_number(codec % 8).map(|codec| (codec, codec.default_level()));
+    let rules = ProduceRules {
+        log_append_time: flag(0),
+        compacted: flag(1),
+        before_max_ms: if flag(2) { 1000 } else { i64::MAX },
+        max_decompressed: if flag(3) { 100 } else { i32::MAX },
+        compression: target,
+        ..ProduceRules::new(&partition, if flag(4) { 3 } else { 11 }, 5000)
+    };
+    let mut payload = data.to_vec();
+    set_crc(&mut payload);
+    let before = payload.clone();
+    match validate_produce(&mut payload, &rules) {
+        Err(_) => assert_eq!(payload, before, "changed though refused"),
+        Ok(taken) => {
+            payload.truncate(taken.len.min(payload.len()));
+            let mut stored = taken.replaced.unwrap_or(payload);
+            assert_eq!(stored.len(), taken.len);
+            is_stored_batch(&stored, taken.header);
+            // A producer may not set the time type that the broker just set.
+            if !rules.log_append_time {
+                let again = validate_produce(&mut stored, &rules).expect("taken once");
+                assert_eq!(again.len, stored.len());
+            }
+        }
+    }
+}
+
+fn set_crc(payload: &mut [u8]) {
+    let Some(header) = payload.get(8..12) else { return };
+    let length = u32::from_be_bytes(header.try_into().expect("four bytes"));
+    let end = payload.len().min((length as usize).saturating_add(12));
+    let Some(covered) = payload.get(21..end) else { return };
+    let crc = crc32c::crc32c(covered);
+    payload[17..21].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// What is stored can be read, by the header that says what it is.
+fn is_stored_batch(stored: &[u8], header: BatchHeader) {
+    let parsed = BatchHeader::parse(stored).expect("has a header");
+    assert_eq!(parsed.total_size(), stored.len());
+    assert_eq!(
+        BatchHeader { crc: 0, ..parsed },
+        BatchHeader { crc: 0, batch_length: parsed.batch_length, ..header }
+    );
+    assert!(crc_matches(stored));
+    let mut scratch = Vec::new();
+    match records(stored, &mut scratch, INFLATED_MAX) {
+        Err(BatchError::Compression(_)) => {}
+        read => {
+            let (_, iter) = read.expect("readable");
+            let all: Result<Vec<_>, _> = iter.collect();
+            assert_eq!(all.expect("each record").len(), parsed.record_count as usize);
+        }
     }
 }
 
