@@ -144,7 +144,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Takes over at `now_ms` from whoever led before; `image` holds all committed records.
+    /// Takes over at `now_ms` from whoever led before. `image` must hold everything that earlier
+    /// leaders wrote: make it when the first, empty entry of the new term is applied, not before.
     ///
     /// Only differences between the times that a controller is given matter, so they may and should
     /// come from a clock that cannot jump.
