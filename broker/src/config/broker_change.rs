@@ -13,6 +13,7 @@ use protocol_compat::error::ErrorCode;
 
 use super::dynamic::DynamicConfig;
 use super::keys;
+use super::notice::clip;
 use super::row::{Int, Key, Kind, Row};
 use super::rules::broker_setting;
 use super::value::elements;
@@ -92,7 +93,7 @@ impl DynamicConfig {
     fn edited_list(&self, now: &Configs, op: &ConfigOp, value: &str) -> Result<String, Refusal> {
         let Some(row) = keys::broker(&op.key).filter(|row| row.kind == Kind::List) else {
             let text = format!("{}: only lists can be appended to or subtracted from", op.key);
-            return Err(Refusal::new(ErrorCode::InvalidConfig, text));
+            return Err(refuse(ErrorCode::InvalidConfig, text));
         };
         let default = row.default_text().unwrap_or_default();
         let start = now.get(op.key.as_str()).map_or(default.as_str(), |text| text);
@@ -110,7 +111,7 @@ impl DynamicConfig {
     fn check_after(&self, name: &str, after: Configs, set: &BTreeSet<&str>) -> Result<(), Refusal> {
         for (key, text) in after.iter().filter(|(key, _)| set.contains(&***key)) {
             broker_setting(name.is_empty(), key, text)
-                .map_err(|(code, text)| Refusal::new(code, text))?;
+                .map_err(|(code, text)| refuse(code, text))?;
         }
         let (cluster, broker) = if name.is_empty() {
             (Arc::new(after), Arc::new(self.broker().clone()))
@@ -169,7 +170,7 @@ pub fn check_logger_change(
         }
         if !known.contains_key(&op.key) {
             let text = format!("there is no logger {}", op.key);
-            return Err(Refusal::new(ErrorCode::InvalidConfig, text));
+            return Err(refuse(ErrorCode::InvalidConfig, text));
         }
         if op.op == DELETE && op.key == ROOT_LOGGER {
             return Err(invalid("the level of the root logger cannot be deleted"));
@@ -177,7 +178,7 @@ pub fn check_logger_change(
         let level = op.value.clone().filter(|_| op.op == SET);
         if let Some(level) = level.as_ref().filter(|level| !LEVELS.contains(&level.as_str())) {
             let text = format!("{}={level}: must be one of {}", op.key, LEVELS.join(", "));
-            return Err(Refusal::new(ErrorCode::InvalidConfig, text));
+            return Err(refuse(ErrorCode::InvalidConfig, text));
         }
         changes.push((op.key.clone(), level));
     }
@@ -211,5 +212,9 @@ fn own_node(name: &str, node_id: i32) -> Result<(), Refusal> {
 }
 
 fn invalid(text: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::InvalidRequest, text)
+    refuse(ErrorCode::InvalidRequest, text.into())
+}
+
+fn refuse(code: ErrorCode, text: String) -> Refusal {
+    Refusal::new(code, clip(text))
 }

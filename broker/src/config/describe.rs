@@ -13,6 +13,7 @@ use protocol_compat::ids::valid_topic_name;
 
 use super::dynamic::{DynamicConfig, ResourceConfig};
 use super::keys;
+use super::notice::clip;
 use super::row::{Kind, Row, Scope};
 
 /// The number of a broker logger among resource types; it keeps nothing in the metadata log.
@@ -345,7 +346,7 @@ fn own_node(name: &str, node_id: i32, empty_too: bool) -> Result<(), Refusal> {
 }
 
 fn invalid(text: impl Into<String>) -> Refusal {
-    Refusal::new(ErrorCode::InvalidRequest, text)
+    Refusal::new(ErrorCode::InvalidRequest, clip(text.into()))
 }
 
 fn is_node_id(name: &str) -> bool {

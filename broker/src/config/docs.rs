@@ -16,14 +16,14 @@ Gracchus takes the settings of Apache Kafka 4.4 under their own names, from a fi
 
     gracchus --config server.properties --override num.partitions=3
 
-Without either it is one node that listens on 127.0.0.1:9092 and keeps its data in `./gracchus-data`.
-An unknown key is a warning at start, with the nearest known name; a value that cannot be read or is
-out of bounds stops the start and says what is allowed. Where the defaults differ from Kafka's, see
-[differences](differences.md#configuration).
+Without either it is one node that listens on 127.0.0.1:9092 and keeps its data in
+`./gracchus-data`. An unknown key is a warning at start, with the nearest known name; a value that
+cannot be read or is out of bounds stops the start and says what is allowed. Where the defaults
+differ from Kafka's, see [differences](differences.md#configuration).
 
 What holds for a broker setting, strongest first: the broker's own dynamic setting, the cluster's
-dynamic default, the command line, the file, the default below. A topic or group setting holds before
-the broker setting behind it.
+dynamic default, the command line, the file, the default below. A topic or group setting holds
+before the broker setting behind it.
 
 *Changes*: `start` is read at start only; `broker` can change while the broker runs, for one broker;
 `cluster` for one broker or for all; `run` can only be given while the broker runs.

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use kraft::image::Configs;
@@ -16,7 +17,7 @@ use super::value::{Value, elements};
 use super::{Config, keys};
 
 /// What holds on this broker now. Immutable: a change in the metadata log makes a new one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct DynamicConfig {
     fixed: Arc<Config>,
     /// Defaults of the cluster, as written.
@@ -28,6 +29,15 @@ pub struct DynamicConfig {
 }
 
 typed_access!(DynamicConfig);
+
+/// Names only: values may be secret.
+impl fmt::Debug for DynamicConfig {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.read.keys().copied().collect();
+        let mut shown = out.debug_struct("DynamicConfig");
+        shown.field("fixed", &self.fixed).field("read", &names).finish_non_exhaustive()
+    }
+}
 
 /// The values that hold for one topic, group or client-metrics subscription.
 #[derive(Clone, Debug, PartialEq)]

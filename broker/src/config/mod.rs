@@ -24,6 +24,7 @@ mod typed;
 mod value;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 pub use self::broker_change::{ROOT_LOGGER, check_logger_change};
@@ -42,7 +43,7 @@ use self::typed::typed_access;
 
 /// The static configuration of one node: what the file and the command line say, over the
 /// defaults.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Config {
     /// Known settings that were given, by name.
     set: BTreeMap<&'static str, Setting>,
@@ -58,8 +59,17 @@ pub struct Config {
     http: Option<HostPort>,
 }
 
+/// Names only: values may be secret.
+impl fmt::Debug for Config {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.set.keys().copied().collect();
+        let mut shown = out.debug_struct("Config");
+        shown.field("node_id", &self.node_id).field("set", &names).finish_non_exhaustive()
+    }
+}
+
 /// A setting that was given: as written, and as read.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Setting {
     raw: String,
     value: Value,

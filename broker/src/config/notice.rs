@@ -2,6 +2,19 @@
 
 use std::fmt;
 
+/// The longest text of a refusal, in bytes. Texts quote keys and values, which may be huge.
+const TEXT_MAX: usize = 400;
+
+/// Cuts a text for a client to a length that every answer can hold.
+pub(super) fn clip(mut text: String) -> String {
+    if text.len() > TEXT_MAX {
+        let end = (0..=TEXT_MAX).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("...");
+    }
+    text
+}
+
 /// Where a setting was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {

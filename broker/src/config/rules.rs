@@ -13,6 +13,7 @@ use super::client_match;
 use super::describe::base_row;
 use super::dynamic::{DynamicConfig, ResourceConfig};
 use super::keys::{self, group, topic};
+use super::notice::clip;
 use super::row::{Int, Key, Kind, Row, Scope};
 use super::value::{BadValue, elements};
 
@@ -27,19 +28,15 @@ impl ConfigRules for DynamicConfig {
         overrides: &Configs,
         before: &Configs,
     ) -> Result<(), Refused> {
-        match resource.kind {
+        let mut changed = overrides.iter().filter(|(key, text)| before.get(*key) != Some(*text));
+        let checked = match resource.kind {
             ResourceKind::Topic => self.check_topic(overrides),
             ResourceKind::Group => self.check_group(overrides),
             ResourceKind::ClientMetrics => check_client_metrics(overrides),
-            ResourceKind::Broker => {
-                let changed =
-                    overrides.iter().filter(|(key, text)| before.get(*key) != Some(*text));
-                for (key, text) in changed {
-                    broker_setting(resource.name.is_empty(), key, text)?;
-                }
-                Ok(())
-            }
-        }
+            ResourceKind::Broker => changed
+                .try_for_each(|(key, text)| broker_setting(resource.name.is_empty(), key, text)),
+        };
+        checked.map_err(|(code, text)| (code, clip(text)))
     }
 
     fn list_default(&self, kind: ResourceKind, key: &str) -> Option<String> {
@@ -222,8 +219,10 @@ fn repeats(list: &str) -> bool {
     all.iter().enumerate().any(|(at, element)| all.iter().take(at).any(|old| old == element))
 }
 
-/// Group settings with the broker's bounds for them.
-const GROUP_BOUNDS: &[(Key<Int>, Option<Key<Int>>, Option<Key<Int>>)] = &[
+/// A group setting and the broker's settings that bound it from below and above.
+type GroupBounds = (Key<Int>, Option<Key<Int>>, Option<Key<Int>>);
+
+const GROUP_BOUNDS: &[GroupBounds] = &[
     (
         group::CONSUMER_SESSION_TIMEOUT_MS,
         Some(keys::GROUP_CONSUMER_MIN_SESSION_TIMEOUT_MS),

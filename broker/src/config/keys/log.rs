@@ -17,7 +17,8 @@ rows! { LOG_ROWS;
     CORDONED_LOG_DIRS "cordoned.log.dirs" List = "", List, Medium PerBroker Later;
 
     /// Size at which a log segment is closed and the next one begun.
-    LOG_SEGMENT_BYTES "log.segment.bytes" Int = 1_073_741_824, AtLeast(1_048_576), High Cluster Acts;
+    LOG_SEGMENT_BYTES "log.segment.bytes" Int = 1_073_741_824, AtLeast(1_048_576), High Cluster
+        Acts;
 
     /// Age at which a log segment is closed even if it is small; overrides the setting in
     /// hours.

@@ -217,3 +217,19 @@ fn a_brokers_own_settings_win() {
     let dynamic = super::described::dynamic("", "message.max.bytes=6", "message.max.bytes=7");
     assert_eq!(dynamic.int(keys::MESSAGE_MAX_BYTES), 7);
 }
+
+#[test]
+fn secrets_and_long_texts_stay_out_of_messages() {
+    let file = "ssl.key.password=hush\nlistener.name.x.ssl.keystore.password=hush";
+    let dynamic = super::described::dynamic(file, "", "listener.name.x.ssl.key.password=hush");
+    assert!(!format!("{dynamic:?} {:?}", dynamic.fixed()).contains("hush"));
+    let mut world = World::new();
+    let long = "é".repeat(5000);
+    for (kind, name, key) in
+        [(2, "a", "retention.ms"), (4, "0", "message.max.bytes"), (2, "a", &long)]
+    {
+        let refusal = world.change(kind, name, ops(&[&format!("{key}={long}")]), true);
+        let message = refusal.expect_err("a bad value").message.expect("a text");
+        assert!(message.len() < 500, "{} bytes", message.len());
+    }
+}

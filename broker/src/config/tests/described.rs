@@ -193,6 +193,10 @@ fn ladders_have_kafkas_corners() {
     for (topic, name, want) in cases {
         check(&d, topic, name, want);
     }
+}
+
+#[test]
+fn names_that_stand_for_each_other() {
     // Hours alone give the value, yet neither source nor ladder.
     let d = dynamic("log.retention.hours=5", "", "");
     check(&d, None, "log.retention.ms", "null|rw|5|plain|5|");
@@ -209,7 +213,8 @@ fn the_cluster_default_shows_what_was_written() {
     assert_eq!(
         lines,
         [
-            "log.cleanup.policy| delete , compact|rw|3|plain|7|3:log.cleanup.policy= delete , compact",
+            "log.cleanup.policy| delete , compact|rw|3|plain|7|\
+             3:log.cleanup.policy= delete , compact",
             "no.such|null|ro|3|secret|0|3:no.such=null",
         ]
     );

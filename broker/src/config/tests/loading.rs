@@ -71,7 +71,10 @@ proptest! {
 
     /// What is escaped as `Properties.store` does comes back.
     #[test]
-    fn escaped_texts_come_back(key in "[a-z =:#!\\\\é]{1,12}", value in "[a-z =:#!\\\\\\té]{0,12}") {
+    fn escaped_texts_come_back(
+        key in "[a-z =:#!\\\\é]{1,12}",
+        value in "[a-z =:#!\\\\\\té]{0,12}",
+    ) {
         let escape = |text: &str| -> String {
             text.chars().flat_map(|c| match c {
                 '\t' => vec!['\\', 't'],
@@ -206,9 +209,8 @@ fn remarks_at_start() {
     check_notices("num.partitions=3\n\n#x\nlog.retention.hours=5", &[]);
     check_notices(
         "\nnum.partition=3",
-        &[
-            "server.properties:2: num.partition is unknown and ignored; did you mean num.partitions?",
-        ],
+        &["server.properties:2: num.partition is unknown and ignored; did you mean \
+             num.partitions?"],
     );
     check_notices("my.plugin=3", &["server.properties:1: my.plugin is unknown and ignored"]);
     check_notices(
