@@ -3,7 +3,7 @@
 //! Each seed draws its own mix of faults (`sim/plan.rs`), runs them against 1, 3 or 5 voters and some
 //! learners with disks that lose what was not synced (`sim/world.rs`), and checks after every step what
 //! Raft promises (`sim/check.rs`). Then all is healed and the cluster must come together.
-//! More seeds, or one alone: `RAFT_SEEDS=17..18 cargo test -p kraft --test raft_sim more -- --nocapture`.
+//! More seeds, or one alone: `RAFT_SEEDS=17..18 RAFT_VOTERS=3 cargo test -p kraft --test raft_sim more`.
 
 mod sim;
 
@@ -22,23 +22,29 @@ fn sweep(voters: usize, seeds: Range<u64>) -> Summary {
 
 #[test]
 fn one_voter() {
-    let all = sweep(1, 0..60);
-    assert!(all.crashes > 60 && all.committed > 1000, "{all:?}");
+    let all = sweep(1, 0..40);
+    assert!(all.crashes > 40 && all.committed > 1000, "{all:?}");
 }
 
 #[test]
 fn three_voters() {
-    let all = sweep(3, 1000..1120);
+    let all = sweep(3, 1000..1100);
     assert!(all.crashes > 100 && all.committed > 3000, "{all:?}");
-    assert!(all.snapshots_installed > 50 && all.leaders > 150, "{all:?}");
+    assert!(all.snapshots_installed > 50 && all.leaders > 120, "{all:?}");
     assert!(all.member_changes > 50 && all.failed_writes > 20, "{all:?}");
 }
 
 #[test]
 fn five_voters() {
-    let all = sweep(5, 2000..2060);
-    assert!(all.crashes > 50 && all.committed > 1000, "{all:?}");
-    assert!(all.snapshots_installed > 30 && all.leaders > 80, "{all:?}");
+    let all = sweep(5, 2000..2040);
+    assert!(all.crashes > 30 && all.committed > 1000, "{all:?}");
+    assert!(all.snapshots_installed > 20 && all.leaders > 50, "{all:?}");
+}
+
+/// Seeds that once found something, with what they found.
+#[test]
+fn seeds_that_failed_before() {
+    run(3, 10268); // A leader that was removed by the one before it: raft-rs panics.
 }
 
 #[test]
@@ -54,7 +60,8 @@ fn more() {
     let Ok(seeds) = std::env::var("RAFT_SEEDS") else { return };
     let (from, to) = seeds.split_once("..").expect("RAFT_SEEDS is from..to");
     let seeds = from.parse().expect("a number")..to.parse().expect("a number");
-    for voters in [1, 3, 5] {
+    let sizes = std::env::var("RAFT_VOTERS").unwrap_or("1,3,5".to_owned());
+    for voters in sizes.split(',').map(|size| size.parse().expect("a number")) {
         println!("{voters} voters: {:?}", sweep(voters, seeds.clone()));
     }
 }

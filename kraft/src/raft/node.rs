@@ -13,7 +13,9 @@ use bytes::Bytes;
 use raft::eraftpb::{
     ConfChangeType, ConfState, Entry as RaftEntry, EntryType, Message, MessageType,
 };
-use raft::{Config, Error as RaftRsError, ProgressState, RawNode, ReadOnlyOption, StateRole};
+use raft::{
+    Config, Error as RaftRsError, INVALID_ID, ProgressState, RawNode, ReadOnlyOption, StateRole,
+};
 use storage::kv::Kv;
 use uuid::Uuid;
 
@@ -392,6 +394,12 @@ impl RaftNode {
         }
         self.members_changed = true;
         log.set_members(index, changed)?;
+        let raft = &mut self.raw.raft;
+        if raft.state == StateRole::Leader && raft.prs().get(raft.id).is_none() {
+            // Removed by the leader before it. raft-rs would go on leading, and panic when it looks
+            // for its own progress.
+            raft.become_follower(raft.term, INVALID_ID);
+        }
         Ok(())
     }
 

@@ -75,7 +75,10 @@ impl RaftNode {
             MessageType::MsgHeartbeat if message.commit > last_index && raft.promotable() => {
                 Err("this voter's disk lost entries that it had acknowledged")
             }
-            MessageType::MsgAppend | MessageType::MsgHeartbeat | MessageType::MsgSnapshot
+            MessageType::MsgAppend
+            | MessageType::MsgHeartbeat
+            | MessageType::MsgSnapshot
+            | MessageType::MsgTimeoutNow
                 if same_term && raft.leader_id != INVALID_ID && raft.leader_id != message.from =>
             {
                 Err("a second leader in one term")

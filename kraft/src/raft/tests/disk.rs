@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use storage::kv::{KvBatch, KvError, MemKv, Pairs};
+use storage::kv::{KvBatch, KvError, KvOp, MemKv, Pairs, RocksKv};
 
 use super::*;
 
@@ -89,6 +89,83 @@ fn every_flushed_state_can_be_restarted_from() {
             store.open().write(batch.clone(), true).unwrap();
         }
     }
+}
+
+#[test]
+fn member_changes_take_effect_once() {
+    let mut wired = Wired::new(3, 1);
+    let directory_id = config(3, &[]).directory_id;
+    let add = MemberChange::AddLearner { node_id: 3, directory_id };
+    for change in [add, MemberChange::Promote { node_id: 3 }, MemberChange::Remove { node_id: 2 }] {
+        wired.nodes[0].change_members(change).unwrap();
+        wired.settle();
+        wired.tick(5);
+    }
+    let members = wired.nodes[0].status().members;
+    assert_eq!(members.voters, BTreeSet::from([0, 1, 3]));
+    let batches = Batches::default();
+    let kv = Recording { kv: wired.stores[0].open(), batches: batches.clone() };
+    let mut node = RaftNode::new(config(0, &[0, 1, 2]), Box::new(kv)).unwrap();
+    let mut replayed = 0;
+    while node.has_ready() {
+        replayed += node.ready().unwrap().committed.len();
+    }
+    assert!(replayed >= 2, "nothing to replay");
+    assert_eq!(node.status().members, members);
+    let batches = batches.lock().unwrap();
+    let mut keys = batches.iter().flat_map(|batch| &batch.ops).filter_map(|op| match op {
+        KvOp::Put { key, .. } => Some(&key[..6]),
+        _ => None,
+    });
+    assert!(keys.all(|key| key != b"raft/c"));
+}
+
+#[test]
+fn entries_that_lost_are_gone_from_the_disk() {
+    let mut wired = Wired::new(3, 0);
+    wired.deaf = BTreeSet::from([0]);
+    wired.propose_many(5); // On one disk only.
+    wired.tick(25); // The others forget their leader.
+    wired.nodes[1].campaign().unwrap();
+    wired.settle();
+    wired.deaf.clear();
+    wired.settle();
+    wired.tick(5);
+    assert_eq!(wired.nodes[0].status().last_index, wired.nodes[1].status().last_index);
+    wired.crash(0); // One entry replaced five; the other four must not come back.
+    assert_eq!(wired.nodes[0].status().last_index, wired.nodes[1].status().last_index);
+}
+
+/// The same on a real store; the simulator never sees one.
+#[test]
+fn a_node_lives_on_rocksdb() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || {
+        let kv = RocksKv::open(&dir.path().join("raft")).unwrap();
+        RaftNode::new(config(0, &[0]), Box::new(kv)).unwrap()
+    };
+    let mut node = open();
+    let mut state = Vec::new();
+    for number in 0..50u8 {
+        node.propose(vec![number; 100].into()).unwrap();
+        let out = node.ready().unwrap();
+        state.extend(out.committed.iter().filter_map(|entry| entry.data.first().copied()));
+        let last_index = out.committed.last().unwrap().index;
+        node.applied(last_index);
+        if number % 20 == 19 {
+            node.create_snapshot(last_index, state.clone().into()).unwrap();
+        }
+    }
+    drop(node);
+    let mut node = open();
+    let mut state = Vec::new();
+    while node.has_ready() {
+        let out = node.ready().unwrap();
+        state.extend(out.snapshot.into_iter().flat_map(|snapshot| snapshot.data));
+        state.extend(out.committed.iter().filter_map(|entry| entry.data.first().copied()));
+    }
+    assert_eq!(state, (0..50).collect::<Vec<u8>>());
+    assert_eq!(node.status().snapshot_index, 42);
 }
 
 #[test]
