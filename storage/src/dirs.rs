@@ -194,9 +194,9 @@ impl LogDir {
         Ok(listing)
     }
 
-    /// Ends the hold after everything in the directory was closed and synced: leaves the marker of
-    /// a clean stop, then frees the lock. Dropping instead is an unclean stop.
-    pub fn close(self, broker_epoch: i64) -> Result<(), DirError> {
+    /// Leaves the marker of a clean stop, after everything in the directory was closed and synced.
+    /// Dropping the value without it is an unclean stop.
+    pub fn leave_marker(&self, broker_epoch: i64) -> Result<(), DirError> {
         let text = format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}}}");
         write_atomic(&*self.disk, &self.path.join(CLEAN_STOP_FILE), text.as_bytes()).map_err(
             |source| DirError::Unusable {
@@ -205,6 +205,11 @@ impl LogDir {
                 source,
             },
         )
+    }
+
+    /// Ends the hold: the marker, then the lock is free.
+    pub fn close(self, broker_epoch: i64) -> Result<(), DirError> {
+        self.leave_marker(broker_epoch)
     }
 }
 

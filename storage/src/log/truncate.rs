@@ -159,7 +159,7 @@ impl Log {
     ///
     /// # Errors
     /// The disk's.
-    pub fn mark_deleted(self, unique_hex: &str) -> Result<PathBuf, StorageError> {
+    pub fn mark_deleted(&mut self, unique_hex: &str) -> Result<PathBuf, StorageError> {
         self.flush.cuts.begin();
         let to = parent(&self.dir).join(delete_dir_name(&self.tp, unique_hex));
         self.disk.rename(&self.dir, &to).map_err(Log::failed("rename", &self.dir))?;

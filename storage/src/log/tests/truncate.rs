@@ -184,7 +184,7 @@ fn a_log_that_ends_before_its_start_begins_there() {
 
 #[test]
 fn deletion_renames_the_directory() {
-    let rig = thirty();
+    let mut rig = thirty();
     let (disk, view) = (rig.disk.clone(), rig.log.view());
     let slice = view.read(0, 100, 30, true).expect("a read").expect("a slice");
     let path = rig.log.mark_deleted(HEX).expect("a rename");

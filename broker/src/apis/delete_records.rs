@@ -1,0 +1,69 @@
+//! DeleteRecords (21), 0-2. v2: flexible.
+
+use kafka_protocol::messages::delete_records_response::{
+    DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
+};
+use kafka_protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
+use protocol_compat::error::ErrorCode;
+
+use super::{Ctx, Handler};
+use crate::node::is_internal;
+
+/// Asks for everything below the high watermark to go.
+const UP_TO_THE_WATERMARK: i64 = -1;
+
+pub struct DeleteRecords;
+
+impl Handler for DeleteRecords {
+    type Request = DeleteRecordsRequest;
+
+    async fn handle(
+        ctx: Ctx,
+        _version: i16,
+        request: DeleteRecordsRequest,
+    ) -> DeleteRecordsResponse {
+        let topics = request.topics.into_iter().map(|topic| {
+            let asked = topic.partitions.iter();
+            let mut answer = DeleteRecordsTopicResult::default();
+            let results = asked.map(|asked| {
+                let index = asked.partition_index;
+                let mut result = DeleteRecordsPartitionResult::default();
+                result.partition_index = index;
+                match delete(&ctx, topic.name.as_str(), index, asked.offset) {
+                    Ok(low_watermark) => result.low_watermark = low_watermark,
+                    Err(code) => {
+                        result.low_watermark = -1;
+                        result.error_code = code.code();
+                    }
+                }
+                result
+            });
+            answer.partitions = results.collect();
+            answer.name = topic.name;
+            answer
+        });
+        DeleteRecordsResponse::default().with_topics(topics.collect())
+    }
+}
+
+/// Raises the log start offset; returns where it is now.
+fn delete(ctx: &Ctx, topic: &str, index: i32, offset: i64) -> Result<i64, ErrorCode> {
+    let partition = ctx.led_here(topic, index)?;
+    if is_internal(topic) {
+        return Err(ErrorCode::InvalidTopicException);
+    }
+    let settings = partition.settings();
+    if settings.compact && !settings.delete {
+        return Err(ErrorCode::PolicyViolation);
+    }
+    let watermark = partition.high_watermark();
+    let to = if offset == UP_TO_THE_WATERMARK { watermark } else { offset };
+    if to < 0 || to > watermark {
+        return Err(ErrorCode::OffsetOutOfRange);
+    }
+    partition.with_log(|log| log.advance_log_start(to)).map_err(|error| {
+        tracing::error!(partition = %partition.tp, ?error, "records were not deleted");
+        ErrorCode::KafkaStorageError
+    })?;
+    Ok(partition.log_start_offset())
+}

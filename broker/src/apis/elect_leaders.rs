@@ -1,0 +1,53 @@
+//! ElectLeaders (43), 0-2. v1: unclean elections, an error for all. v2: flexible.
+
+use kafka_protocol::messages::elect_leaders_response::{PartitionResult, ReplicaElectionResult};
+use kafka_protocol::messages::{ElectLeadersRequest, ElectLeadersResponse, TopicName};
+use kraft::controller::{ControllerReply, ControllerRequest, ElectLeaders as Ask};
+
+use super::ctx::{opt_text, text};
+use super::{Ctx, Handler};
+
+pub struct ElectLeaders;
+
+impl Handler for ElectLeaders {
+    type Request = ElectLeadersRequest;
+
+    async fn handle(ctx: Ctx, version: i16, request: ElectLeadersRequest) -> ElectLeadersResponse {
+        let topics = request.topic_partitions.as_ref().map(|topics| {
+            let asked = topics.iter();
+            asked.map(|topic| (topic.topic.to_string(), topic.partitions.clone())).collect()
+        });
+        let election = if version >= 1 { request.election_type } else { 0 };
+        let ask = ControllerRequest::ElectLeaders(Ask { election, topics });
+        let mut response = ElectLeadersResponse::default();
+        let elected = match ctx.node.quorum.submit(ask).await {
+            Ok(ControllerReply::ElectLeaders(elected)) => elected,
+            Ok(other) => unreachable!("the answer to an election is one: {other:?}"),
+            Err(code) => {
+                if version >= 1 {
+                    response.error_code = code.code();
+                }
+                return response;
+            }
+        };
+        if version >= 1 {
+            response.error_code = elected.code.code();
+        }
+        let results = elected.topics.into_iter().map(|(topic, partitions)| {
+            let partitions = partitions.into_iter().map(|partition| {
+                let mut result = PartitionResult::default();
+                result.partition_id = partition.partition;
+                if let Err(refusal) = partition.result {
+                    result.error_code = refusal.code.code();
+                    result.error_message = opt_text(refusal.message.as_deref());
+                }
+                result
+            });
+            ReplicaElectionResult::default()
+                .with_topic(TopicName(text(&topic)))
+                .with_partition_result(partitions.collect())
+        });
+        response.replica_election_results = results.collect();
+        response
+    }
+}

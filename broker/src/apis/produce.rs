@@ -1,0 +1,312 @@
+//! Produce (0), advertised 0-13, decoded 3-13.
+//!
+//! v3: record batches of magic 2. v7: zstd. v8: record errors and a message. v9: flexible. v10: the
+//! current leader. v13: topics by id. Each partition carries exactly one batch.
+//!
+//! The body is parsed in place, batches are checked and patched where the socket put them, and
+//! written from there: no copy, no decode of records beyond the walk that finds liars.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use protocol_compat::batch::{ProduceRefusal, validate_produce};
+use protocol_compat::error::ErrorCode;
+use protocol_compat::hot::produce::{
+    self as wire, ProducePartition, ProducePartitionResponse, ProduceResponse, ProduceTopic,
+    ProduceTopicResponse,
+};
+use storage::producers::Origin;
+
+use super::{Answer, Ctx, Head, Started, dispatch};
+use crate::errors;
+use crate::net::out::Reply;
+use crate::partition::table::TopicHandle;
+use crate::partition::{Append, Partition, Written};
+
+/// Clients whose id is this may write to internal topics (Kafka `Topic.isInternal` rule).
+const ADMIN_CLIENT: &str = "__admin_client";
+
+/// A produce whose records are written and not yet durable.
+pub struct PendingProduce {
+    head: Head,
+    acks: i16,
+    deadline_ms: i64,
+    response: ProduceResponse,
+    waits: Vec<Wait>,
+}
+
+struct Wait {
+    partition: Arc<Partition>,
+    end_offset: i64,
+    /// Where its entry is in the response.
+    topic: usize,
+    entry: usize,
+}
+
+impl PendingProduce {
+    /// The moment (monotonic) at which REQUEST_TIMED_OUT is answered.
+    pub fn deadline_ms(&self) -> i64 {
+        self.deadline_ms
+    }
+
+    /// The answer, once everything is durable or the time is up.
+    pub fn try_finish(&mut self, now_ms: i64) -> Option<Reply> {
+        let acks = self.acks;
+        self.waits.retain(|wait| {
+            !wait.partition.is_acked(acks, wait.end_offset) && !wait.partition.is_offline()
+        });
+        if !self.waits.is_empty() && now_ms < self.deadline_ms {
+            return None;
+        }
+        for wait in self.waits.drain(..) {
+            let entry = &mut self.response.topics[wait.topic].partitions[wait.entry];
+            *entry = failed(entry.index, ErrorCode::RequestTimedOut);
+        }
+        Some(encode(&self.head, &self.response))
+    }
+}
+
+/// Runs one Produce up to the point where only the disk is missing.
+pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
+    let request = match wire::parse(ctx.head.version, body) {
+        Ok(request) => request,
+        Err(error) => return Started::close(format!("a Produce request is broken: {error}")),
+    };
+    let mut run = Run {
+        ctx,
+        acks: request.acks,
+        transactional: request.transactional_id.is_some(),
+        now_ms: ctx.node.env.clock.wall_ms(),
+        waker,
+        response: ProduceResponse::default(),
+        waits: Vec::new(),
+        failed: false,
+        whole_request: None,
+    };
+    for topic in &request.topics {
+        run.topic(topic, body);
+    }
+    run.finish(request.timeout_ms)
+}
+
+fn encode(head: &Head, response: &ProduceResponse) -> Reply {
+    let mut out = dispatch::begin(head);
+    response.encode(head.version, &mut out);
+    dispatch::finish(out)
+}
+
+/// One request at work.
+struct Run<'a> {
+    ctx: &'a Ctx,
+    acks: i16,
+    transactional: bool,
+    now_ms: i64,
+    waker: &'a Waker,
+    response: ProduceResponse,
+    waits: Vec<Wait>,
+    failed: bool,
+    /// An error that Kafka answers for every partition of the request.
+    whole_request: Option<ErrorCode>,
+}
+
+impl Run<'_> {
+    fn topic(&mut self, topic: &ProduceTopic, body: &mut [u8]) {
+        let by_id = self.ctx.head.version >= 13;
+        let tables = self.ctx.node.partitions.load();
+        let handle = if by_id {
+            tables.by_id(&topic.topic_id).cloned()
+        } else {
+            let name = body.get(topic.name.clone()).unwrap_or_default();
+            std::str::from_utf8(name).ok().and_then(|name| tables.by_name(name)).cloned()
+        };
+        drop(tables);
+        let name = String::from_utf8_lossy(body.get(topic.name.clone()).unwrap_or_default());
+        let at = self.response_topic(&name, topic);
+        for partition in &topic.partitions {
+            let records = partition.records.clone().map_or(0..0, |range| range);
+            let payload = body.get_mut(records).unwrap_or_default();
+            let answer = match &handle {
+                None if by_id => Err(failed(partition.index, ErrorCode::UnknownTopicId)),
+                None => Err(unknown(partition)),
+                Some(handle) => self.partition(handle, partition, payload),
+            };
+            self.note(at, partition.index, answer);
+        }
+    }
+
+    /// The same topic twice in a request has one entry in the answer.
+    fn response_topic(&mut self, name: &str, topic: &ProduceTopic) -> usize {
+        let known = self
+            .response
+            .topics
+            .iter()
+            .position(|known| *known.name == *name && known.topic_id == topic.topic_id);
+        known.unwrap_or_else(|| {
+            self.response.topics.push(ProduceTopicResponse {
+                name: Arc::from(name),
+                topic_id: topic.topic_id,
+                partitions: Vec::with_capacity(topic.partitions.len()),
+            });
+            self.response.topics.len() - 1
+        })
+    }
+
+    fn note(
+        &mut self,
+        topic: usize,
+        index: i32,
+        answer: Result<(ProducePartitionResponse, Arc<Partition>, i64), ProducePartitionResponse>,
+    ) {
+        let partitions = &mut self.response.topics[topic].partitions;
+        let (response, wait) = match answer {
+            Ok((response, partition, end)) => (response, Some((partition, end))),
+            Err(response) => (response, None),
+        };
+        self.failed |= response.error_code != ErrorCode::None.code();
+        let known = partitions.iter().position(|known| known.index == index);
+        let entry = match known {
+            Some(entry) => {
+                partitions[entry] = response;
+                entry
+            }
+            None => {
+                partitions.push(response);
+                partitions.len() - 1
+            }
+        };
+        if let Some((partition, end_offset)) = wait {
+            self.waits.push(Wait { partition, end_offset, topic, entry });
+        }
+    }
+
+    fn partition(
+        &mut self,
+        handle: &Arc<TopicHandle>,
+        asked: &ProducePartition,
+        payload: &mut [u8],
+    ) -> Result<(ProducePartitionResponse, Arc<Partition>, i64), ProducePartitionResponse> {
+        let fail = |code| failed(asked.index, code);
+        let Some(partition) = handle.partition(asked.index) else {
+            return Err(self.absent(handle, asked));
+        };
+        let settings = partition.settings();
+        let rules = settings.produce_rules(&partition.tp, self.now_ms, self.ctx.head.version);
+        let checked = validate_produce(payload, &rules);
+        let validated = match checked {
+            Ok(validated) => validated,
+            Err(refusal) => return Err(self.refused(asked.index, &partition, refusal)),
+        };
+        if !matches!(self.acks, -1..=1) {
+            return Err(fail(ErrorCode::InvalidRequiredAcks));
+        }
+        if validated.header.is_transactional() || self.transactional {
+            return Err(fail(ErrorCode::TransactionalIdAuthorizationFailed));
+        }
+        if crate::node::is_internal(&handle.name) && self.ctx.client_id() != ADMIN_CLIENT {
+            return Err(fail(ErrorCode::InvalidTopicException));
+        }
+        if self.acks == -1 && partition.isr_len() < settings.effective_min_isr(1) {
+            return Err(fail(ErrorCode::NotEnoughReplicas));
+        }
+        let records = i64::from(validated.header.record_count);
+        let mut replaced = validated.replaced;
+        let batch = match &mut replaced {
+            Some(batch) => batch.as_mut_slice(),
+            None => &mut payload[..validated.len],
+        };
+        let append =
+            Append { now_ms: self.now_ms, origin: Origin::Client, waker: Some(self.waker) };
+        let written = partition.append(batch, records, &append).map_err(|error| {
+            errors::produce_answer(asked.index, &error, partition.log_start_offset())
+        })?;
+        handle.metrics.produced(records, batch.len());
+        let response = answer(asked.index, &written, settings.log_append_time, self.now_ms);
+        Ok((response, partition, written.end_offset))
+    }
+
+    /// The topic is known, the partition is not open here: is it at all?
+    fn absent(&self, handle: &TopicHandle, asked: &ProducePartition) -> ProducePartitionResponse {
+        let image = self.ctx.node.quorum.image();
+        let exists = image
+            .topic_by_id(handle.id)
+            .is_some_and(|topic| topic.partition(asked.index).is_some());
+        if exists {
+            return failed(asked.index, ErrorCode::NotLeaderOrFollower);
+        }
+        unknown(asked)
+    }
+
+    fn refused(
+        &mut self,
+        index: i32,
+        partition: &Partition,
+        refusal: ProduceRefusal,
+    ) -> ProducePartitionResponse {
+        if refusal.whole_request {
+            self.whole_request = Some(refusal.error);
+        }
+        let mut response = failed(index, refusal.error);
+        if refusal.with_log_start {
+            response.log_start_offset = partition.log_start_offset();
+        }
+        let errors = refusal.record_errors.into_iter();
+        response.record_errors = errors.map(|(index, text)| (index, Some(text))).collect();
+        response.error_message = refusal.message;
+        response
+    }
+
+    fn finish(mut self, timeout_ms: i32) -> Started {
+        if let Some(code) = self.whole_request {
+            for topic in &mut self.response.topics {
+                for entry in &mut topic.partitions {
+                    *entry = failed(entry.index, code);
+                }
+            }
+        }
+        if self.acks == 0 {
+            // There is no answer to put an error in: Kafka closes the connection instead.
+            return Started::Done(if self.failed {
+                Answer::Close("a Produce with acks=0 failed".into())
+            } else {
+                Answer::Silence
+            });
+        }
+        let head = self.ctx.head.clone();
+        let now_ms = self.ctx.node.env.clock.mono_ms();
+        // A replica of one answers even with no time given, as Kafka does: its own disk is quick.
+        let patience_ms = i64::from(timeout_ms).max(self.ctx.node.own_ack_ms());
+        let mut pending = PendingProduce {
+            head,
+            acks: self.acks,
+            deadline_ms: now_ms + patience_ms,
+            response: self.response,
+            waits: self.waits,
+        };
+        match pending.try_finish(now_ms) {
+            Some(reply) => Started::Done(Answer::Reply(reply)),
+            None => Started::Acks(Box::new(pending)),
+        }
+    }
+}
+
+fn failed(index: i32, code: ErrorCode) -> ProducePartitionResponse {
+    ProducePartitionResponse::error(index, code.code())
+}
+
+fn unknown(asked: &ProducePartition) -> ProducePartitionResponse {
+    failed(asked.index, ErrorCode::UnknownTopicOrPartition)
+}
+
+fn answer(index: i32, written: &Written, append_time: bool, now_ms: i64) -> ProducePartitionResponse {
+    let time = written.duplicate_ms.or(append_time.then_some(now_ms));
+    ProducePartitionResponse {
+        index,
+        error_code: ErrorCode::None.code(),
+        base_offset: written.base_offset,
+        log_append_time_ms: time.unwrap_or(-1),
+        log_start_offset: written.log_start_offset,
+        record_errors: Vec::new(),
+        error_message: None,
+        current_leader: None,
+    }
+}

@@ -1,0 +1,92 @@
+//! Topics that come into being by being asked for: by a client's Metadata, or the broker's own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kraft::controller::{ControllerRequest, CreateTopics, NewTopic};
+use parking_lot::Mutex;
+
+use crate::config::keys;
+use crate::env::BoxFuture;
+use crate::node::{INTERNAL_TOPICS, Node};
+use crate::runtime::Runtime;
+
+/// Names whose creation is under way, so that a thousand clients make one request.
+#[derive(Default)]
+pub struct Creating {
+    names: Mutex<BTreeSet<String>>,
+}
+
+impl Node {
+    /// Starts the creation of topics that are not there; does not wait for it.
+    pub fn create_missing(self: &Arc<Self>, names: Vec<String>) {
+        let brokers = self.quorum.image().brokers().count();
+        let mut topics = Vec::new();
+        {
+            let mut creating = self.creating.names.lock();
+            for name in names {
+                if creating.insert(name.clone()) {
+                    topics.push(new_topic(&self.runtime(), name, brokers));
+                }
+            }
+        }
+        if topics.is_empty() {
+            return;
+        }
+        let node = Arc::clone(self);
+        let task = move || Box::pin(create(node, topics)) as BoxFuture<()>;
+        self.env.tasks.spawn_on(0, "auto-create", Box::new(task));
+    }
+}
+
+async fn create(node: Arc<Node>, topics: Vec<NewTopic>) {
+    let names: Vec<String> = topics.iter().map(|topic| topic.name.clone()).collect();
+    let request = ControllerRequest::CreateTopics(CreateTopics { topics, validate_only: false });
+    match node.quorum.submit(request).await {
+        Ok(_) => tracing::info!(?names, "topics created because they were asked for"),
+        Err(code) => tracing::warn!(?names, code = code.name(), "topics were not created"),
+    }
+    node.creating.names.lock().retain(|name| !names.contains(name));
+}
+
+/// A topic with the defaults of its kind.
+fn new_topic(runtime: &Runtime, name: String, brokers: usize) -> NewTopic {
+    let config = &runtime.config;
+    let own = |key, value: &str| (String::from(key), Some(value.to_owned()));
+    let segment_bytes = |bytes: i32| own("segment.bytes", &bytes.to_string());
+    let fixed = config.fixed();
+    let (partitions, replication_factor, configs) = match name.as_str() {
+        name if name == INTERNAL_TOPICS[0] => (
+            config.int(keys::OFFSETS_TOPIC_NUM_PARTITIONS),
+            fixed.internal_replication(keys::OFFSETS_TOPIC_REPLICATION_FACTOR, brokers),
+            vec![
+                own("cleanup.policy", "compact"),
+                own("compression.type", "producer"),
+                segment_bytes(config.int(keys::OFFSETS_TOPIC_SEGMENT_BYTES)),
+            ],
+        ),
+        name if name == INTERNAL_TOPICS[1] => (
+            config.int(keys::TRANSACTION_STATE_LOG_NUM_PARTITIONS),
+            fixed.internal_replication(keys::TRANSACTION_STATE_LOG_REPLICATION_FACTOR, brokers),
+            vec![
+                own("cleanup.policy", "compact"),
+                own("compression.type", "uncompressed"),
+                own("unclean.leader.election.enable", "false"),
+                segment_bytes(config.int(keys::TRANSACTION_STATE_LOG_SEGMENT_BYTES)),
+            ],
+        ),
+        name if name == INTERNAL_TOPICS[2] => (
+            config.int(keys::SHARE_COORDINATOR_STATE_TOPIC_NUM_PARTITIONS),
+            fixed
+                .internal_replication(keys::SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR, brokers),
+            vec![
+                own("cleanup.policy", "delete"),
+                own("compression.type", "producer"),
+                own("retention.ms", "-1"),
+                segment_bytes(config.int(keys::SHARE_COORDINATOR_STATE_TOPIC_SEGMENT_BYTES)),
+            ],
+        ),
+        _ => (-1, -1, Vec::new()),
+    };
+    NewTopic { name, partitions, replication_factor, assignments: Vec::new(), configs }
+}

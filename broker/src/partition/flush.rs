@@ -1,0 +1,152 @@
+//! Group commit: one thread per log directory that makes appended records durable.
+//!
+//! There is no timer. While group N is being synced, group N+1 gathers; its size follows the disk.
+//! No partition lock is held over a sync. A failed sync ends the process: what the page cache holds
+//! after it is not what the disk holds.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use parking_lot::Mutex;
+use storage::flush::{Dirty, FlushError, Flusher as Engine};
+use tokio::sync::Notify;
+
+use super::Partition;
+use crate::env::Clock;
+
+/// Told which partitions moved their watermark, after every group.
+pub trait Progress: Send + Sync {
+    fn flushed(&self, partitions: &[Arc<Partition>]);
+}
+
+/// The flusher of one log directory.
+pub struct Flusher {
+    group: Mutex<Group>,
+    wake: Notify,
+}
+
+#[derive(Default)]
+struct Group {
+    partitions: Vec<Arc<Partition>>,
+    wakers: Vec<Waker>,
+    stop: bool,
+}
+
+impl Group {
+    fn add_waker(&mut self, waker: Option<&Waker>) {
+        if let Some(waker) = waker
+            && !self.wakers.iter().rev().take(8).any(|known| known.will_wake(waker))
+        {
+            self.wakers.push(waker.clone());
+        }
+    }
+}
+
+impl Flusher {
+    #[expect(clippy::new_without_default, reason = "a flusher without a thread is no flusher")]
+    pub fn new() -> Flusher {
+        Flusher { group: Mutex::new(Group::default()), wake: Notify::new() }
+    }
+
+    /// Puts a partition into the open group. It must not be in it already.
+    pub fn submit(&self, partition: &Arc<Partition>, waker: Option<&Waker>) {
+        let mut group = self.group.lock();
+        let first = group.partitions.is_empty();
+        group.partitions.push(Arc::clone(partition));
+        group.add_waker(waker);
+        drop(group);
+        if first {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Wakes `waker` after the open group, too; its partition is in it already.
+    pub fn join(&self, waker: Option<&Waker>) {
+        let mut group = self.group.lock();
+        group.add_waker(waker);
+        let empty = group.partitions.is_empty();
+        drop(group);
+        if empty {
+            // The partition's group is being synced right now; look again after it.
+            self.wake.notify_one();
+        }
+    }
+
+    /// Ends `run` after the open group.
+    pub fn stop(&self) {
+        self.group.lock().stop = true;
+        self.wake.notify_one();
+    }
+
+    /// Syncs group after group until stopped; gives the engine back for a clean end.
+    pub async fn run(
+        &self,
+        mut engine: Engine,
+        clock: Arc<dyn Clock>,
+        progress: Arc<dyn Progress>,
+    ) -> Engine {
+        loop {
+            let group = std::mem::take(&mut *self.group.lock());
+            let stop = group.stop;
+            if !group.partitions.is_empty() {
+                sync_group(&mut engine, &group.partitions, clock.wall_ms());
+                progress.flushed(&group.partitions);
+            }
+            group.wakers.into_iter().for_each(Waker::wake);
+            if stop {
+                return engine;
+            }
+            self.idle(&mut engine, &*clock).await;
+        }
+    }
+
+    /// Waits for the next group; syncs what was journalled meanwhile.
+    async fn idle(&self, engine: &mut Engine, clock: &dyn Clock) {
+        loop {
+            if !self.group.lock().partitions.is_empty() {
+                return;
+            }
+            let due = match engine.tick(clock.wall_ms()) {
+                Ok(due) => due,
+                Err(error) => fail(&error),
+            };
+            let Some(due_ms) = due else {
+                return self.wake.notified().await;
+            };
+            let wait_ms = (due_ms - clock.wall_ms()).max(0);
+            if wait_ms == 0 {
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = self.wake.notified() => return,
+                () = clock.sleep_until(clock.mono_ms() + wait_ms) => {}
+            }
+        }
+    }
+}
+
+/// What the page cache holds after a failed sync is not what the disk holds: nothing more may be
+/// acknowledged by this process.
+fn fail(error: &FlushError) -> ! {
+    tracing::error!(%error, "a sync failed: what was written cannot be vouched for, stopping");
+    std::process::abort();
+}
+
+/// Makes the group durable, then publishes how far each partition got.
+fn sync_group(engine: &mut Engine, partitions: &[Arc<Partition>], now_ms: i64) {
+    let mut dirty: Vec<Dirty> = Vec::with_capacity(partitions.len());
+    let mut owners: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
+    for partition in partitions {
+        if let Some(work) = partition.begin_flush() {
+            owners.push(partition);
+            dirty.push(work);
+        }
+    }
+    if let Err(error) = engine.flush(&dirty, now_ms) {
+        fail(&error);
+    }
+    for (partition, work) in owners.into_iter().zip(&dirty) {
+        partition.end_flush(work);
+    }
+}

@@ -1,0 +1,350 @@
+//! The quorum thread: owns raft and the controller, turns waiting requests into one entry at a time,
+//! applies what is committed, publishes, answers.
+//!
+//! One batch is in flight; requests that arrive meanwhile form the next. That is group commit with
+//! no further state.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kraft::controller::{
+    BrokerHeartbeat, Controller, ControllerReply, ControllerRequest, RegisterBroker, Settings,
+    bootstrap_records, default_levels,
+};
+use kraft::image::Image;
+use kraft::raft::{Entry, Outputs, RaftConfig, RaftError, RaftNode};
+use kraft::record::{MetadataRecord, decode_batch, encode_batch};
+use protocol_compat::error::ErrorCode;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::publish::Publisher;
+use super::{Job, Quorum, QuorumError};
+use crate::env::Env;
+use crate::node::Node;
+use crate::progress::Phase;
+
+/// Requests that go into one entry.
+const BATCH_REQUESTS_MAX: usize = 256;
+/// Records of a batch after which no more requests are added to it.
+const BATCH_RECORDS_MAX: usize = 10_000;
+/// A snapshot is taken after this many entries, or this many bytes of them.
+const SNAPSHOT_ENTRIES: u64 = 4096;
+const SNAPSHOT_BYTES: usize = 8 << 20;
+/// How often an idle node tells the controller that it is alive.
+const HEARTBEAT_MS: i64 = 2_000;
+
+/// An entry that was proposed here, and who waits for it.
+struct Batch {
+    index: u64,
+    term: u64,
+    answers: Vec<(oneshot::Sender<Result<ControllerReply, ErrorCode>>, ControllerReply)>,
+}
+
+pub(super) struct Driver {
+    env: Env,
+    node: Arc<Node>,
+    quorum: Arc<Quorum>,
+    publisher: Arc<Publisher>,
+    raft: RaftNode,
+    settings: Settings,
+    /// All entries applied, on a leader also those in `controller`.
+    image: Image,
+    controller: Option<Controller>,
+    in_flight: VecDeque<Batch>,
+    /// What the rest of the broker has acted on.
+    published: Image,
+    entries_since_snapshot: u64,
+    bytes_since_snapshot: usize,
+    broker_epoch: i64,
+}
+
+/// Where the quorum keeps its log. Kafka skips a directory of this name when it loads partitions.
+fn store_path(node: &Node) -> PathBuf {
+    let config = node.runtime().config.fixed().clone();
+    config.metadata_dir().join("__cluster_metadata-0").join("gracchus")
+}
+
+/// Reads the log, makes the first records of a new cluster, registers this broker.
+pub(super) fn open(
+    node: &Arc<Node>,
+    publisher: Arc<Publisher>,
+    registration: RegisterBroker,
+) -> Result<Driver, QuorumError> {
+    let kv = node.env.kv.open(&store_path(node))?;
+    let directory_id = node.dirs.dirs().first().map(|dir| dir.log_dir.directory_id());
+    let seed = node.env.rng.next_u64();
+    let config = RaftConfig::new(node.id, directory_id.unwrap_or_default(), vec![node.id], seed);
+    let mut driver = Driver {
+        env: node.env.clone(),
+        quorum: Arc::clone(&node.quorum),
+        publisher,
+        raft: RaftNode::new(config, kv)?,
+        settings: node.runtime().controller_settings(node.id, &node.cluster_id),
+        node: Arc::clone(node),
+        image: Image::default(),
+        controller: None,
+        in_flight: VecDeque::new(),
+        published: Image::default(),
+        entries_since_snapshot: 0,
+        bytes_since_snapshot: 0,
+        broker_epoch: -1,
+    };
+    driver.process_ready()?;
+    driver.take_office(registration)?;
+    Ok(driver)
+}
+
+impl Driver {
+    /// Serves until the node stops.
+    pub(super) async fn drive(
+        mut self,
+        mut waiting: mpsc::Receiver<Job>,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        self.node.progress.enter(Phase::Recovering);
+        self.publish();
+        self.node.progress.enter(Phase::Ready);
+        let clock = Arc::clone(&self.env.clock);
+        let mut heartbeat_at = clock.mono_ms() + HEARTBEAT_MS;
+        loop {
+            let mut jobs = Vec::new();
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stopping| *stopping) => break,
+                count = waiting.recv_many(&mut jobs, BATCH_REQUESTS_MAX) => {
+                    if count == 0 {
+                        break;
+                    }
+                }
+                () = clock.sleep_until(heartbeat_at) => {
+                    heartbeat_at = clock.mono_ms() + HEARTBEAT_MS;
+                    jobs.push(self.heartbeat().0);
+                }
+            }
+            let served = self.serve(jobs).and_then(|()| self.tick());
+            if let Err(error) = served {
+                tracing::error!(%error, "the metadata log failed, stopping");
+                std::process::abort();
+            }
+        }
+        if let Err(error) = self.raft.close() {
+            tracing::error!(%error, "the metadata log was not closed cleanly");
+        }
+    }
+
+    /// Leads from here on: first records, registration.
+    fn take_office(&mut self, registration: RegisterBroker) -> Result<(), QuorumError> {
+        let now_ms = self.env.clock.mono_ms();
+        let image = self.image.clone();
+        self.controller = Some(Controller::new(image, self.settings.clone(), now_ms));
+        if self.image.features().next().is_none() {
+            let levels = default_levels(&self.settings.features);
+            let records = bootstrap_records(&levels, self.settings.min_isr);
+            if let Some(controller) = &mut self.controller {
+                controller.apply_pending(&records);
+            }
+            self.decided(records, Vec::new())?;
+        }
+        let reply = self.ask(ControllerRequest::RegisterBroker(registration))?;
+        match reply {
+            ControllerReply::RegisterBroker(Ok(epoch)) => self.broker_epoch = epoch,
+            ControllerReply::RegisterBroker(Err(refusal)) => {
+                let code = refusal.code.name();
+                let text = refusal.message.unwrap_or_else(|| code.to_owned());
+                return Err(QuorumError::Register(text));
+            }
+            other => return Err(QuorumError::Register(format!("an odd answer: {other:?}"))),
+        }
+        // The first heartbeat lifts the fence.
+        let (job, _answer) = self.heartbeat();
+        self.serve(vec![job])
+    }
+
+    fn heartbeat(&self) -> (Job, oneshot::Receiver<Result<ControllerReply, ErrorCode>>) {
+        let (reply, answer) = oneshot::channel();
+        let request = ControllerRequest::BrokerHeartbeat(BrokerHeartbeat {
+            broker_id: self.node.id,
+            broker_epoch: self.broker_epoch,
+            applied_index: self.image.last_applied(),
+            want_fence: false,
+            want_shut_down: false,
+            offline_directories: Vec::new(),
+        });
+        (Job { request, reply }, answer)
+    }
+
+    /// One request of our own, answered before anything else happens.
+    fn ask(&mut self, request: ControllerRequest) -> Result<ControllerReply, QuorumError> {
+        let (reply, mut answer) = oneshot::channel();
+        self.serve(vec![Job { request, reply }])?;
+        match answer.try_recv() {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(code)) => Err(QuorumError::Register(code.name().to_owned())),
+            Err(_) => Err(QuorumError::Register("the quorum has no leader".to_owned())),
+        }
+    }
+
+    /// Decides waiting requests and sees them committed.
+    fn serve(&mut self, jobs: Vec<Job>) -> Result<(), QuorumError> {
+        let mut records = Vec::new();
+        let mut answers = Vec::new();
+        for job in jobs {
+            let now_ms = self.env.clock.mono_ms();
+            let rng = Arc::clone(&self.env.rng);
+            let mut random = move || rng.uuid().as_u128();
+            let Some(controller) = &mut self.controller else {
+                // The caller may be gone.
+                let _ = job.reply.send(Err(ErrorCode::NotController));
+                continue;
+            };
+            let decision = controller.decide(now_ms, &mut random, &job.request);
+            controller.apply_pending(&decision.records);
+            records.extend(decision.records);
+            answers.push((job.reply, decision.reply));
+            if records.len() >= BATCH_RECORDS_MAX {
+                self.decided(std::mem::take(&mut records), std::mem::take(&mut answers))?;
+            }
+        }
+        self.decided(records, answers)
+    }
+
+    /// Fencing, preferred leaders: what the controller does unasked.
+    fn tick(&mut self) -> Result<(), QuorumError> {
+        loop {
+            let now_ms = self.env.clock.mono_ms();
+            let Some(controller) = &mut self.controller else { return Ok(()) };
+            if controller.next_deadline() > now_ms {
+                return Ok(());
+            }
+            let records = controller.tick(now_ms);
+            controller.apply_pending(&records);
+            self.decided(records, Vec::new())?;
+        }
+    }
+
+    /// Proposes records as one entry; their answers leave when it is committed.
+    fn decided(
+        &mut self,
+        records: Vec<MetadataRecord>,
+        answers: Vec<(oneshot::Sender<Result<ControllerReply, ErrorCode>>, ControllerReply)>,
+    ) -> Result<(), QuorumError> {
+        if records.is_empty() {
+            // Nothing is in flight between two batches, so these rest on committed records.
+            answer_all(answers);
+            return Ok(());
+        }
+        match self.raft.propose(Bytes::from(encode_batch(&records))) {
+            Ok(at) => {
+                self.in_flight.push_back(Batch { index: at.index, term: at.term, answers });
+                self.process_ready()
+            }
+            Err(error) if error.is_fatal() => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(%error, "the quorum did not take an entry");
+                if let Some(controller) = &mut self.controller {
+                    controller.rollback();
+                }
+                let code = match error {
+                    RaftError::TooLarge { .. } => ErrorCode::PolicyViolation,
+                    _ => ErrorCode::NotController,
+                };
+                for (reply, _) in answers {
+                    // The caller may be gone.
+                    let _ = reply.send(Err(code));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets raft persist and commit; applies what it hands out.
+    fn process_ready(&mut self) -> Result<(), QuorumError> {
+        while self.raft.has_ready() {
+            let outputs = self.raft.ready()?;
+            self.act(outputs)?;
+        }
+        self.quorum.status.store(Arc::new(Some(self.raft.status())));
+        Ok(())
+    }
+
+    fn act(&mut self, outputs: Outputs) -> Result<(), QuorumError> {
+        if let Some(snapshot) = outputs.snapshot {
+            let records = decode(&snapshot.data)?;
+            let index = i64::try_from(snapshot.index).unwrap_or(i64::MAX);
+            self.image = Image::from_records(index, &records)?;
+            self.raft.applied(snapshot.index);
+        }
+        for entry in outputs.committed {
+            self.apply(&entry)?;
+            self.raft.applied(entry.index);
+        }
+        if outputs.snapshot_wanted || self.snapshot_is_due() {
+            self.snapshot()?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, entry: &Entry) -> Result<(), QuorumError> {
+        let records = if entry.data.is_empty() { Vec::new() } else { decode(&entry.data)? };
+        let index = i64::try_from(entry.index).unwrap_or(i64::MAX);
+        self.entries_since_snapshot += 1;
+        self.bytes_since_snapshot += entry.data.len();
+        if let Some(controller) = &mut self.controller {
+            controller.commit(index, &records)?;
+            self.image = controller.image().clone();
+        } else {
+            self.image.apply_all(index, &records)?;
+        }
+        while let Some(batch) = self.in_flight.front() {
+            if batch.index > entry.index {
+                break;
+            }
+            let ours = batch.index == entry.index && batch.term == entry.term;
+            let Some(batch) = self.in_flight.pop_front() else { break };
+            if ours {
+                self.publish();
+                answer_all(batch.answers);
+            } else {
+                for (reply, _) in batch.answers {
+                    // The caller may be gone.
+                    let _ = reply.send(Err(ErrorCode::NotController));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the rest of the broker act on the image; while the start reads the log, only at its end.
+    fn publish(&mut self) {
+        self.quorum.image.store(Arc::new(self.image.clone()));
+        if self.node.progress.phase() >= Phase::Recovering {
+            self.publisher.publish(&self.published, &self.image);
+            self.published = self.image.clone();
+        }
+    }
+
+    fn snapshot_is_due(&self) -> bool {
+        self.entries_since_snapshot >= SNAPSHOT_ENTRIES
+            || self.bytes_since_snapshot >= SNAPSHOT_BYTES
+    }
+
+    fn snapshot(&mut self) -> Result<(), QuorumError> {
+        let index = u64::try_from(self.image.last_applied()).unwrap_or(0);
+        self.raft.create_snapshot(index, Bytes::from(encode_batch(&self.image.to_records())))?;
+        (self.entries_since_snapshot, self.bytes_since_snapshot) = (0, 0);
+        Ok(())
+    }
+}
+
+fn decode(data: &Bytes) -> Result<Vec<MetadataRecord>, QuorumError> {
+    decode_batch(data).map_err(|error| QuorumError::Entry(error.to_string()))
+}
+
+fn answer_all(answers: Vec<(oneshot::Sender<Result<ControllerReply, ErrorCode>>, ControllerReply)>) {
+    for (reply, answer) in answers {
+        // The caller may be gone: its connection closed.
+        let _ = reply.send(Ok(answer));
+    }
+}

@@ -1,0 +1,156 @@
+//! Background work: retention, checkpoints, timed flushes, timers of the coordinators.
+
+use std::sync::Arc;
+
+use crate::config::keys;
+use crate::env::{BoxFuture, Clock};
+use crate::node::{Node, OFFSETS_TOPIC};
+use crate::partition::Partition;
+use crate::partition::flush::Progress;
+
+/// How often relaxed topics are looked at for records older than `flush.ms`.
+const FLUSH_CHECK_MS: i64 = 250;
+
+/// Starts everything that runs beside the requests.
+pub fn start(node: &Arc<Node>) {
+    let config = node.runtime().config.fixed().clone();
+    let retention_ms = config.long(keys::LOG_RETENTION_CHECK_INTERVAL_MS);
+    let checkpoint_ms = i64::from(config.int(keys::LOG_FLUSH_OFFSET_CHECKPOINT_INTERVAL_MS));
+    let first_ms = config.long(keys::LOG_INITIAL_TASK_DELAY_MS);
+    spawn(node, "housekeeper", move |node| housekeeper(node, first_ms, retention_ms, checkpoint_ms));
+    spawn_on_shard(node, "group-timers", group_timers);
+}
+
+/// What happens after each flushed group: coordinators release what waited for it.
+pub fn flush_progress(node: &Arc<Node>) -> Arc<dyn Progress> {
+    Arc::new(Coordinators { node: Arc::downgrade(node) })
+}
+
+struct Coordinators {
+    node: std::sync::Weak<Node>,
+}
+
+impl Progress for Coordinators {
+    fn flushed(&self, partitions: &[Arc<Partition>]) {
+        let Some(node) = self.node.upgrade() else { return };
+        for partition in partitions {
+            if &*partition.tp.topic == OFFSETS_TOPIC {
+                let watermark = partition.high_watermark();
+                node.groups.on_high_watermark(partition.tp.partition, watermark);
+            }
+        }
+    }
+}
+
+fn spawn<F>(node: &Arc<Node>, name: &'static str, task: impl FnOnce(Arc<Node>) -> F + Send + 'static)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let at = Arc::clone(node);
+    let task = move || Box::pin(task(at)) as BoxFuture<()>;
+    node.env.tasks.thread(name, Box::new(task));
+}
+
+fn spawn_on_shard<F>(
+    node: &Arc<Node>,
+    name: &'static str,
+    task: impl FnOnce(Arc<Node>) -> F + Send + 'static,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let at = Arc::clone(node);
+    let task = move || Box::pin(task(at)) as BoxFuture<()>;
+    node.env.tasks.spawn_on(0, name, Box::new(task));
+}
+
+/// Retention, expired producers, deleted files, checkpoints: one after another, on one thread.
+async fn housekeeper(node: Arc<Node>, first_ms: i64, retention_ms: i64, checkpoint_ms: i64) {
+    let clock = Arc::clone(&node.env.clock);
+    let mut stop = node.stopping();
+    let begin = clock.mono_ms();
+    let (mut retention_at, mut checkpoint_at) = (begin + first_ms, begin + checkpoint_ms);
+    let mut purge_at = begin + first_ms;
+    loop {
+        let relaxed = node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
+        let now = clock.mono_ms();
+        let flush_at = if relaxed { now + FLUSH_CHECK_MS } else { i64::MAX };
+        let next = retention_at.min(checkpoint_at).min(flush_at).min(purge_at);
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = clock.sleep_until(next) => {}
+        }
+        let now = clock.mono_ms();
+        if now >= flush_at {
+            let wall_ms = clock.wall_ms();
+            for partition in node.partitions.all() {
+                partition.flush_if_due(wall_ms);
+            }
+        }
+        if now >= retention_at {
+            retain(&node);
+            retention_at = now + retention_ms;
+        }
+        if now >= purge_at {
+            let wall_ms = clock.wall_ms();
+            node.dirs.purge_deleted(wall_ms);
+            purge_at = now + retention_ms.min(PURGE_CHECK_MS);
+        }
+        if now >= checkpoint_at {
+            node.dirs.checkpoint(&node.partitions.all());
+            checkpoint_at = now + checkpoint_ms;
+        }
+    }
+}
+
+/// How often deleted partitions are looked at; their files go after `file.delete.delay.ms`.
+const PURGE_CHECK_MS: i64 = 30_000;
+
+fn retain(node: &Node) {
+    let now_ms = node.env.clock.wall_ms();
+    for partition in node.partitions.all() {
+        let watermark = partition.high_watermark();
+        let tp = &partition.tp;
+        let outcome = partition.with_log(|log| {
+            log.expire_producers(now_ms);
+            log.purge_deleted(now_ms);
+            log.retain(watermark, now_ms)
+        });
+        match outcome {
+            Ok(retained) if retained.segments > 0 => {
+                let (segments, bytes) = (retained.segments, retained.bytes);
+                let start = partition.log_start_offset();
+                tracing::info!(partition = %tp, segments, bytes, start, "old segments deleted");
+            }
+            Ok(_) => {}
+            Err(error) => tracing::error!(partition = %tp, %error, "retention failed, tried again later"),
+        }
+    }
+}
+
+/// Deadlines of groups are in steady time.
+async fn sleep_until_steady(clock: &dyn Clock, deadline_ms: Option<i64>) {
+    match deadline_ms {
+        Some(at_ms) => {
+            let wait_ms = (at_ms - clock.steady_ms()).max(0);
+            clock.sleep_until(clock.mono_ms() + wait_ms).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Session and rebalance timeouts, expiry of offsets.
+async fn group_timers(node: Arc<Node>) {
+    let clock = Arc::clone(&node.env.clock);
+    let mut stop = node.stopping();
+    loop {
+        let deadline = node.groups.next_deadline();
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = node.groups.deadline_moved() => continue,
+            () = sleep_until_steady(&*clock, deadline) => {}
+        }
+        node.groups.fire(clock.steady_ms());
+    }
+}
