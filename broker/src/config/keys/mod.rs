@@ -18,6 +18,8 @@ mod tiered;
 pub mod topic;
 mod transactions;
 
+use std::sync::LazyLock;
+
 use super::row::Row;
 
 pub use self::groups::*;
@@ -52,9 +54,17 @@ pub fn broker_rows() -> impl Iterator<Item = &'static Row> {
     BROKER.iter().flat_map(|(_, rows)| rows.iter())
 }
 
+/// All broker settings by name.
+static BY_NAME: LazyLock<Vec<&'static Row>> = LazyLock::new(|| {
+    let mut rows: Vec<&'static Row> = broker_rows().collect();
+    rows.sort_unstable_by_key(|row| row.name);
+    rows
+});
+
 /// The broker setting of that name.
 pub fn broker(name: &str) -> Option<&'static Row> {
-    broker_rows().find(|row| row.name == name)
+    let at = BY_NAME.binary_search_by_key(&name, |row| row.name).ok()?;
+    BY_NAME.get(at).copied()
 }
 
 /// The topic setting of that name.
