@@ -1,14 +1,22 @@
-//! Between the machine's records and the bytes of `__consumer_offsets`.
+//! Between the machine's records and the bytes of `__consumer_offsets`; the formats themselves are
+//! `protocol_compat::group_records`.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use protocol_compat::batch::BatchBuilder;
 use protocol_compat::compression::Codec;
-use protocol_compat::wire::*;
+use protocol_compat::group_records::{
+    GROUP_METADATA_VERSION, GroupKey, GroupMember, GroupMetadataValue, GroupRecord,
+    GroupRecordError, OffsetCommitValue,
+};
 
 use super::hard::{GroupValue, MemberValue, OffsetValue, Record};
 use super::messages::Name;
 
-/// The records of one step as one batch, as Kafka's coordinator writes it: no producer, base sequence 0.
+/// A time that is not there.
+const NO_TIME_MS: i64 = -1;
+
+/// The records of one step as one batch, as Kafka's coordinator writes it: no producer, base
+/// sequence 0.
 pub fn batch(records: &[Record], now_ms: i64) -> BytesMut {
     let mut builder = BatchBuilder::new(0, Codec::None).producer(-1, -1, 0, false);
     for record in records {
@@ -18,106 +26,110 @@ pub fn batch(records: &[Record], now_ms: i64) -> BytesMut {
     builder.build()
 }
 
-fn encode(record: &Record) -> (BytesMut, Option<BytesMut>) {
-    let mut key = BytesMut::new();
-    let mut out = BytesMut::new();
+fn encode(record: &Record) -> (Bytes, Option<Bytes>) {
     match record {
         Record::Group { group, value } => {
-            key.put_i16(2);
-            put_string(&mut key, false, group);
-            let Some(value) = value else { return (key, None) };
-            out.put_i16(3);
-            put_string(&mut out, false, value.protocol_type.as_deref().unwrap_or_default());
-            out.put_i32(value.generation);
-            put_nullable_string(&mut out, false, value.protocol.as_deref());
-            put_nullable_string(&mut out, false, value.leader.as_deref());
-            out.put_i64(value.state_since_ms.unwrap_or(-1));
-            out.put_i32(value.members.len() as i32);
-            for member in &value.members {
-                put_string(&mut out, false, &member.member_id);
-                put_nullable_string(&mut out, false, member.instance_id.as_deref());
-                put_string(&mut out, false, &member.client_id);
-                put_string(&mut out, false, &member.client_host);
-                out.put_i32(member.rebalance_timeout_ms);
-                out.put_i32(member.session_timeout_ms);
-                put_nullable_bytes(&mut out, false, Some(&member.subscription));
-                put_nullable_bytes(&mut out, false, Some(&member.assignment));
-            }
-            (key, Some(out))
+            let key = GroupKey::GroupMetadata { group: group.to_string() };
+            let value = value.as_ref().map(|value| stored_group(value));
+            (key.encode(), value.map(|value| value.encode(GROUP_METADATA_VERSION)))
         }
         Record::Offset { group, topic, partition, value } => {
-            key.put_i16(1);
-            put_string(&mut key, false, group);
-            put_string(&mut key, false, topic);
-            key.put_i32(*partition);
-            let Some(value) = value else { return (key, None) };
-            out.put_i16(1);
-            out.put_i64(value.offset);
-            put_string(&mut out, false, &value.metadata);
-            out.put_i64(value.commit_ms);
-            out.put_i64(value.expire_ms.unwrap_or(-1));
-            (key, Some(out))
+            let (group, topic) = (group.to_string(), topic.to_string());
+            let key = GroupKey::OffsetCommit { group, topic, partition: *partition };
+            let value = value.as_ref().map(stored_offset);
+            (key.encode(), value.map(|value| value.encode(value.natural_version())))
         }
     }
 }
 
-/// Reads one record; `None` for a type that is not known.
+fn stored_offset(value: &OffsetValue) -> OffsetCommitValue {
+    OffsetCommitValue {
+        offset: value.offset,
+        leader_epoch: value.leader_epoch,
+        metadata: value.metadata.to_string(),
+        commit_timestamp_ms: value.commit_ms,
+        expire_timestamp_ms: value.expire_ms.unwrap_or(NO_TIME_MS),
+        topic_id: value.topic_id,
+    }
+}
+
+fn stored_group(value: &GroupValue) -> GroupMetadataValue {
+    let text = |name: &Option<Name>| name.as_deref().map(str::to_owned);
+    let member = |member: &MemberValue| GroupMember {
+        member_id: member.member_id.to_string(),
+        group_instance_id: text(&member.instance_id),
+        client_id: member.client_id.to_string(),
+        client_host: member.client_host.to_string(),
+        rebalance_timeout_ms: member.rebalance_timeout_ms,
+        session_timeout_ms: member.session_timeout_ms,
+        subscription: member.subscription.clone(),
+        assignment: member.assignment.clone(),
+    };
+    GroupMetadataValue {
+        protocol_type: text(&value.protocol_type).unwrap_or_default(),
+        generation: value.generation,
+        protocol: text(&value.protocol),
+        leader: text(&value.leader),
+        current_state_timestamp_ms: value.state_since_ms.unwrap_or(NO_TIME_MS),
+        members: value.members.iter().map(member).collect(),
+    }
+}
+
+/// Reads one record; `None` for a type that is not known here (newer group protocols).
 ///
-/// Errors: what is wrong with it.
-pub fn decode(key: Option<&[u8]>, value: Option<&[u8]>) -> Result<Option<Record>, String> {
-    let key = key.ok_or("a record without a key")?;
-    read(key, value).map_err(|error| format!("{error:?}"))
+/// Errors: a key or value that is malformed, or of an unknown version.
+pub fn decode(key: &[u8], value: Option<&[u8]>) -> Result<Option<Record>, GroupRecordError> {
+    Ok(match GroupRecord::decode(key, value)? {
+        GroupRecord::GroupMetadata { key: GroupKey::GroupMetadata { group }, value } => {
+            Some(Record::Group { group: Name::from(group), value: value.map(loaded_group) })
+        }
+        GroupRecord::OffsetCommit {
+            key:
+                GroupKey::OffsetCommit { group, topic, partition }
+                | GroupKey::LegacyOffsetCommit { group, topic, partition },
+            value,
+        } => Some(Record::Offset {
+            group: Name::from(group),
+            topic: Name::from(topic),
+            partition,
+            value: value.map(loaded_offset),
+        }),
+        _ => None,
+    })
 }
 
-fn read(key: &[u8], value: Option<&[u8]>) -> Result<Option<Record>, Malformed> {
-    let mut key = Reader::new(key);
-    let name = |bytes: &[u8]| Name::from(text(bytes));
-    match key.i16()? {
-        2 => {
-            let group = name(key.string(false)?);
-            let Some(value) = value else { return Ok(Some(Record::Group { group, value: None })) };
-            let mut r = Reader::new(value);
-            r.i16()?;
-            let protocol_type = Some(name(r.string(false)?)).filter(|text| !text.is_empty());
-            let generation = r.i32()?;
-            let protocol = r.nullable_string(false)?.map(name);
-            let leader = r.nullable_string(false)?.map(name);
-            let state_since_ms = Some(r.i64()?).filter(|at| *at != -1);
-            let mut members = Vec::new();
-            for _ in 0..r.count(false, 1)? {
-                members.push(MemberValue {
-                    member_id: name(r.string(false)?),
-                    instance_id: r.nullable_string(false)?.map(name),
-                    client_id: name(r.string(false)?),
-                    client_host: name(r.string(false)?),
-                    rebalance_timeout_ms: r.i32()?,
-                    session_timeout_ms: r.i32()?,
-                    subscription: Bytes::copy_from_slice(r.bytes(false)?),
-                    assignment: Bytes::copy_from_slice(r.bytes(false)?),
-                });
-            }
-            let value =
-                GroupValue { protocol_type, generation, protocol, leader, state_since_ms, members };
-            Ok(Some(Record::Group { group, value: Some(value) }))
-        }
-        1 => {
-            let (group, topic) = (name(key.string(false)?), name(key.string(false)?));
-            let partition = key.i32()?;
-            let Some(value) = value else {
-                return Ok(Some(Record::Offset { group, topic, partition, value: None }));
-            };
-            let mut r = Reader::new(value);
-            r.i16()?;
-            let value = OffsetValue {
-                offset: r.i64()?,
-                leader_epoch: -1,
-                metadata: name(r.string(false)?),
-                commit_ms: r.i64()?,
-                expire_ms: Some(r.i64()?).filter(|at| *at != -1),
-                topic_id: uuid::Uuid::nil(),
-            };
-            Ok(Some(Record::Offset { group, topic, partition, value: Some(value) }))
-        }
-        _ => Ok(None),
+fn loaded_offset(value: OffsetCommitValue) -> OffsetValue {
+    OffsetValue {
+        offset: value.offset,
+        leader_epoch: value.leader_epoch,
+        metadata: Name::from(value.metadata),
+        commit_ms: value.commit_timestamp_ms,
+        expire_ms: time(value.expire_timestamp_ms),
+        topic_id: value.topic_id,
     }
+}
+
+fn loaded_group(value: GroupMetadataValue) -> GroupValue {
+    let member = |member: GroupMember| MemberValue {
+        member_id: Name::from(member.member_id),
+        instance_id: member.group_instance_id.map(Name::from),
+        client_id: Name::from(member.client_id),
+        client_host: Name::from(member.client_host),
+        rebalance_timeout_ms: member.rebalance_timeout_ms,
+        session_timeout_ms: member.session_timeout_ms,
+        subscription: member.subscription,
+        assignment: member.assignment,
+    };
+    GroupValue {
+        protocol_type: Some(Name::from(value.protocol_type)).filter(|name| !name.is_empty()),
+        generation: value.generation,
+        protocol: value.protocol.map(Name::from),
+        leader: value.leader.map(Name::from),
+        state_since_ms: time(value.current_state_timestamp_ms),
+        members: value.members.into_iter().map(member).collect(),
+    }
+}
+
+fn time(stored_ms: i64) -> Option<i64> {
+    (stored_ms != NO_TIME_MS).then_some(stored_ms)
 }

@@ -1,6 +1,7 @@
 //! Replays a partition of `__consumer_offsets` into a shard.
 //!
-//! Reads and applies outside any lock, so that requests meanwhile hear that the coordinator is loading.
+//! Reads and applies outside any lock, so that requests meanwhile hear that the coordinator is
+//! loading.
 
 use kraft::machine::Shard;
 use protocol_compat::batch::{self, BatchError};
@@ -95,8 +96,9 @@ fn apply_batch(
         if offset < from_offset {
             continue;
         }
-        let decoded = codec::decode(record.key, record.value);
-        match decoded.map_err(|what| LoadError::Damage { offset, what })? {
+        let damaged = |what: String| LoadError::Damage { offset, what };
+        let key = record.key.ok_or_else(|| damaged("a record without a key".to_owned()))?;
+        match codec::decode(key, record.value).map_err(|error| damaged(error.to_string()))? {
             Some(known) => shard.load(&known),
             None => warn!(offset, "a record of an unknown type is passed over"),
         }

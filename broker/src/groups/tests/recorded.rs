@@ -1,4 +1,5 @@
-//! What Apache Kafka 4.4 was seen to answer, case by case, where the other tests do not have it already.
+//! What Apache Kafka 4.4 was seen to answer, case by case, where the other tests do not have it
+//! already.
 
 use std::sync::Arc;
 
