@@ -18,8 +18,8 @@ use super::messages::{DeletedTopic, Input, Reply};
 use super::soft::Soft;
 
 /// Requests of one shard that may wait for an answer (in a join phase, for an assignment, for the
-/// watermark). At the bound further ones are answered COORDINATOR_LOAD_IN_PROGRESS, which makes clients
-/// come back a little later.
+/// watermark). At the bound further ones are answered COORDINATOR_LOAD_IN_PROGRESS, which makes
+/// clients come back a little later.
 pub const WAITING_MAX: usize = 32_768;
 
 /// The deadline of a shard without timers.
@@ -66,8 +66,8 @@ impl Slot {
         }
     }
 
-    /// Takes one request. While loading a heartbeat succeeds, as in Kafka: the member is fine, and will
-    /// hear soon enough if it is not.
+    /// Takes one request. While loading a heartbeat succeeds, as in Kafka: the member is fine, and
+    /// will hear soon enough if it is not.
     pub fn submit(&self, log: &dyn GroupLog, now_ms: i64, input: Input) -> Answer {
         let mut inside = self.inside.lock();
         let input = match (inside.shard.ready(), input) {
@@ -86,12 +86,15 @@ impl Slot {
         }
         inside.next_token += 1;
         let token = Token(inside.next_token);
-        let append = &mut |records: &[Record]| self.append(log, now_ms, records);
+        let mut appended = false;
+        let append = &mut |records: &[Record]| {
+            appended = true;
+            self.append(log, now_ms, records)
+        };
         let stepped = inside.shard.step(now_ms, token, input, append);
-        let mut released = stepped.expect("a shard that was ready takes the step");
-        let own = released.replies.iter().position(|(answered, _)| *answered == token);
-        let own = own.map(|at| released.replies.remove(at).1);
-        inside.deliver(released);
+        let released = stepped.expect("a shard that was ready takes the step");
+        let own = inside.deliver(released, Some(token));
+        let own = own.or(self.catch_up(log, appended, &mut inside, Some(token)));
         self.note_deadline(&inside);
         match own {
             Some(reply) => Answer::Now(reply),
@@ -106,9 +109,14 @@ impl Slot {
     /// Runs the timers that are due.
     pub fn fire(&self, log: &dyn GroupLog, now_ms: i64) {
         let mut inside = self.inside.lock();
-        let append = &mut |records: &[Record]| self.append(log, now_ms, records);
+        let mut appended = false;
+        let append = &mut |records: &[Record]| {
+            appended = true;
+            self.append(log, now_ms, records)
+        };
         let released = inside.shard.fire(now_ms, append);
-        inside.deliver(released);
+        inside.deliver(released, None);
+        self.catch_up(log, appended, &mut inside, None);
         self.note_deadline(&inside);
     }
 
@@ -116,11 +124,11 @@ impl Slot {
     pub fn committed(&self, watermark: i64) {
         let mut inside = self.inside.lock();
         let released = inside.shard.committed(watermark);
-        inside.deliver(released);
+        inside.deliver(released, None);
     }
 
-    /// Puts a loaded shard to work. `bounds` is asked under the lock, so that no move of the watermark
-    /// falls between. Does nothing if the slot was closed meanwhile.
+    /// Puts a loaded shard to work. `bounds` is asked under the lock, so that no move of the
+    /// watermark falls between. Does nothing if the slot was closed meanwhile.
     pub fn activate<E>(
         &self,
         mut shard: Shard<GroupMachine>,
@@ -141,7 +149,7 @@ impl Slot {
             released = stepped.expect("an active shard takes the step");
         }
         inside.shard = shard;
-        inside.deliver(released);
+        inside.deliver(released, None);
         self.note_deadline(&inside);
         Ok(())
     }
@@ -150,7 +158,7 @@ impl Slot {
     pub fn close(&self, why: Refused) {
         let mut inside = self.inside.lock();
         let released = inside.shard.close(why);
-        inside.deliver(released);
+        inside.deliver(released, None);
         assert!(inside.waiting.is_empty(), "a closed shard left somebody waiting");
         self.note_deadline(&inside);
     }
@@ -181,6 +189,22 @@ impl Slot {
         self.deadline_ms.store(deadline_ms, Ordering::SeqCst);
     }
 
+    /// A log whose watermark moves with the append itself has nobody else to tell of it.
+    fn catch_up(
+        &self,
+        log: &dyn GroupLog,
+        appended: bool,
+        inside: &mut Inside,
+        own: Option<Token>,
+    ) -> Option<Reply> {
+        if !appended {
+            return None;
+        }
+        let bounds = log.bounds(self.partition).ok()?;
+        let released = inside.shard.committed(bounds.high_watermark);
+        inside.deliver(released, own)
+    }
+
     fn append(&self, log: &dyn GroupLog, now_ms: i64, records: &[Record]) -> Result<i64, Refused> {
         let batch = codec::batch(records, now_ms);
         log.append(self.partition, self.leader_epoch, batch, now_ms).map_err(refused_by)
@@ -188,9 +212,13 @@ impl Slot {
 }
 
 impl Inside {
-    fn deliver(&mut self, released: Released<GroupMachine>) {
+    /// Wakes who waited; the answer to `own` is returned instead.
+    fn deliver(&mut self, released: Released<GroupMachine>, own: Option<Token>) -> Option<Reply> {
+        let mut answer = None;
         for (token, reply) in released.replies {
-            if let Some(waiting) = self.waiting.remove(&token) {
+            if Some(token) == own {
+                answer = Some(reply);
+            } else if let Some(waiting) = self.waiting.remove(&token) {
                 // The caller may have gone; then the answer goes nowhere.
                 let _ = waiting.send(reply);
             }
@@ -198,6 +226,7 @@ impl Inside {
         for effect in released.effects {
             match effect {}
         }
+        answer
     }
 }
 

@@ -27,6 +27,8 @@ struct MemLog {
     logs: Mutex<BTreeMap<i32, Log>>,
     refuse: Mutex<Option<ErrorCode>>,
     hook: Mutex<Option<Hook>>,
+    /// What is appended is committed at once.
+    at_once: Mutex<bool>,
 }
 
 #[derive(Default)]
@@ -57,6 +59,9 @@ impl GroupLog for MemLog {
         log.batches.push((log.end_offset, batch.to_vec()));
         log.end_offset = header.next_offset();
         log.epochs.push(leader_epoch);
+        if *self.at_once.lock() {
+            log.high_watermark = log.end_offset;
+        }
         Ok(log.end_offset)
     }
 
@@ -266,6 +271,17 @@ fn answers_wait_for_the_flush() {
     world.commit();
     assert_eq!(poll(put).map(|reply| reply.error), Some(ErrorCode::None));
     assert_eq!(poll(fetch).map(|reply| reply.state), Some(GroupState::Empty));
+}
+
+#[test]
+fn a_log_that_commits_as_it_appends() {
+    let world = World::new();
+    *world.log.at_once.lock() = true;
+    assert!(poll(pin!(world.put("g", "t", 5))).is_some());
+    let mut join = pin!(world.join("g"));
+    assert!(poll(join.as_mut()).is_none());
+    world.groups.fire(START_MS);
+    assert!(poll(join).is_some());
 }
 
 #[test]
