@@ -1,7 +1,7 @@
 //! What the log says: one entry per group, with its last group record and its committed offsets.
 //!
-//! [`Hard::apply`] is the only way it changes. The life of a group between two records (joins, parked
-//! requests, timers) is `soft.rs` and `classic/`.
+//! [`Hard::apply`] is the only way it changes. The life of a group between two records (joins,
+//! parked requests, timers) is `soft.rs` and `classic/`.
 
 use std::collections::BTreeMap;
 
@@ -70,8 +70,8 @@ pub struct Hard {
 /// Offsets by topic and partition; no topic is empty.
 pub type Offsets = BTreeMap<Name, BTreeMap<i32, OffsetValue>>;
 
-/// One group. It exists from its first record until the tombstone of its group record, also when all its
-/// offsets are gone (Kafka's "simple" group has no group record at all).
+/// One group. It exists from its first record until the tombstone of its group record, also when
+/// all its offsets are gone (Kafka's "simple" group has no group record at all).
 #[derive(Debug, Default, PartialEq)]
 pub struct Stored {
     /// The last group record; a simple group has none.

@@ -1,5 +1,5 @@
-//! What metrics and the console want to know of all groups at once. Copies under each shard's lock, one
-//! shard after the other; uncommitted records are in it.
+//! What metrics and the console want to know of all groups at once. Copies under each shard's lock,
+//! one shard after the other; uncommitted records are in it.
 
 use super::Groups;
 use super::messages::{GroupState, Name};

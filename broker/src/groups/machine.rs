@@ -1,5 +1,6 @@
-//! The group coordinator as an event-sourced machine: finds the group, lets `classic/`, `offsets.rs`,
-//! `describe.rs` or `sweep.rs` decide, and puts soft state right when an append fails.
+//! The group coordinator as an event-sourced machine: finds the group, lets `classic/`,
+//! `offsets.rs`, `describe.rs` or `sweep.rs` decide, and puts soft state right when an append
+//! fails.
 
 use kraft::machine::{Machine, Outbox, Refused, Token};
 use protocol_compat::error::ErrorCode;
@@ -115,8 +116,8 @@ impl Machine for GroupMachine {
         reply.into_refusal(code_of(why))
     }
 
-    /// The group is put back to what it was before the step, with everything that was parked in it then;
-    /// whoever got an answer or was parked by the step is told that it failed.
+    /// The group is put back to what it was before the step, with everything that was parked in it
+    /// then; whoever got an answer or was parked by the step is told that it failed.
     fn append_failed(
         _hard: &Hard,
         soft: &mut Soft,
@@ -142,8 +143,8 @@ impl Machine for GroupMachine {
     }
 }
 
-/// The code a client gets for it (Kafka's `CoordinatorOperationExceptionHelper`): one that makes it look
-/// for the coordinator again where that helps.
+/// The code a client gets for it (Kafka's `CoordinatorOperationExceptionHelper`): one that makes it
+/// look for the coordinator again where that helps.
 pub fn code_of(why: Refused) -> ErrorCode {
     match why {
         Refused::Loading => ErrorCode::CoordinatorLoadInProgress,

@@ -1,8 +1,8 @@
 //! What is asked of a group coordinator and what it answers, free of the wire and of API versions.
 //!
-//! An API handler turns a request into one of these and a reply into a response. What a version cannot
-//! say (GROUP_ID_NOT_FOUND before OffsetCommit v9, null protocol names before JoinGroup v7, ...) is
-//! mapped down there; whatever a version changes in behaviour is a field here.
+//! An API handler turns a request into one of these and a reply into a response. What a version
+//! cannot say (GROUP_ID_NOT_FOUND before OffsetCommit v9, null protocol names before JoinGroup v7,
+//! ...) is mapped down there; whatever a version changes in behaviour is a field here.
 
 use std::sync::Arc;
 
@@ -135,7 +135,8 @@ pub struct LeaveRequest {
     pub members: Vec<Leaving>,
 }
 
-/// One member to remove: by its id, or (an administrator) by its instance id with an empty member id.
+/// One member to remove: by its id, or (an administrator) by its instance id with an empty member
+/// id.
 #[derive(Clone, Debug)]
 pub struct Leaving {
     pub member_id: Name,
@@ -279,7 +280,8 @@ impl GroupState {
 /// The answer to DescribeGroups for one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// GROUP_ID_NOT_FOUND with state Dead for a missing group; before v6 the handler drops the error.
+    /// GROUP_ID_NOT_FOUND with state Dead for a missing group; before v6 the handler drops the
+    /// error.
     pub error: ErrorCode,
     pub state: GroupState,
     pub protocol_type: Name,
@@ -397,9 +399,9 @@ impl Input {
         }
     }
 
-    /// What is wrong with the request before any group is looked at, loading or not: an empty group id
-    /// (only the membership APIs and OffsetDelete mind), a session timeout out of bounds, protocol
-    /// names left out (Kafka's `GroupCoordinatorService` and `KafkaApis`).
+    /// What is wrong with the request before any group is looked at, loading or not: an empty group
+    /// id (only the membership APIs and OffsetDelete mind), a session timeout out of bounds,
+    /// protocol names left out (Kafka's `GroupCoordinatorService` and `KafkaApis`).
     ///
     /// Errors: INVALID_GROUP_ID, INVALID_SESSION_TIMEOUT, INCONSISTENT_GROUP_PROTOCOL.
     pub fn check(&self, settings: &GroupSettings) -> Result<(), ErrorCode> {

@@ -1,8 +1,8 @@
 //! Consumer groups: the coordinator over `__consumer_offsets`.
 //!
-//! [`Groups`] is the handle: it knows which partitions are led here, finds the shard of a group, and
-//! answers. What is decided is `machine.rs` and below, pure; where records go is [`GroupLog`]. Time is an
-//! argument; one task of the broker drives the timers:
+//! [`Groups`] is the handle: it knows which partitions are led here, finds the shard of a group,
+//! and answers. What is decided is `machine.rs` and below, pure; where records go is [`GroupLog`].
+//! Time is an argument; one task of the broker drives the timers:
 //!
 //! ```text
 //! loop { select! { biased; stop => return, groups.deadline_moved() => {},
@@ -98,9 +98,10 @@ impl Groups {
         }
     }
 
-    /// This broker leads the partition in `leader_epoch`: replays it and takes requests from then on.
-    /// Blocks for as long as reading takes; requests meanwhile are answered COORDINATOR_LOAD_IN_PROGRESS.
-    /// An earlier epoch's shard is closed; an epoch not later than the one here is ignored.
+    /// This broker leads the partition in `leader_epoch`: replays it and takes requests from then
+    /// on. Blocks for as long as reading takes; requests meanwhile are answered
+    /// COORDINATOR_LOAD_IN_PROGRESS. An earlier epoch's shard is closed; an epoch not later than
+    /// the one here is ignored.
     ///
     /// Errors: as [`LoadError`]; the partition is then not coordinated here.
     pub fn load(
@@ -181,8 +182,8 @@ impl Groups {
         slots.into_values().for_each(|slot| slot.close(Refused::Closing));
     }
 
-    /// The log's watermark moved (after a flush, or when followers have it). Answers that waited for it
-    /// leave. To be called without any lock of the partition held.
+    /// The log's watermark moved (after a flush, or when followers have it). Answers that waited
+    /// for it leave. To be called without any lock of the partition held.
     pub fn on_high_watermark(&self, partition: i32, watermark: i64) {
         let slot = self.slots.read().get(&partition).cloned();
         if let Some(slot) = slot {
@@ -190,8 +191,8 @@ impl Groups {
         }
     }
 
-    /// Asks about one group and waits for the answer, which may take a rebalance. Of the variant of the
-    /// same name.
+    /// Asks about one group and waits for the answer, which may take a rebalance. Of the variant of
+    /// the same name.
     pub async fn handle(&self, now_ms: i64, group: &str, input: Input) -> Reply {
         if let Err(error) = input.check(&self.settings.load()) {
             return input.refusal(error);
@@ -209,7 +210,8 @@ impl Groups {
         self.reschedule(slot.deadline_ms());
         match answer {
             Answer::Now(reply) => reply,
-            // The sender lives in the slot until it has answered; the error is for a slot that is gone.
+            // The sender lives in the slot until it has answered; the error is for a slot that is
+            // gone.
             Answer::Later(receiver) => receiver.await.unwrap_or(lost),
         }
     }

@@ -13,8 +13,8 @@ use super::machine::GroupMachine;
 use super::messages::*;
 use super::soft::Soft;
 
-/// Stores what a member, or anybody while the group is empty, commits. An unknown group is created by
-/// it if the committer is no member ("simple" group).
+/// Stores what a member, or anybody while the group is empty, commits. An unknown group is created
+/// by it if the committer is no member ("simple" group).
 pub fn commit(
     hard: &Hard,
     soft: &mut Soft,
@@ -70,7 +70,8 @@ fn is_longer(text: &str, max: usize) -> bool {
 }
 
 /// Errors: GROUP_ID_NOT_FOUND for a member of no group; UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
-/// ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS between join and sync, when the new owner may be at work.
+/// ILLEGAL_GENERATION; REBALANCE_IN_PROGRESS between join and sync, when the new owner may be at
+/// work.
 fn may_commit(hard: &Hard, live: Option<&Group>, request: &CommitRequest) -> Result<(), ErrorCode> {
     let is_member = request.generation >= 0;
     let Some(live) = live.filter(|live| live.state != State::Empty) else {
@@ -138,8 +139,8 @@ pub fn same_topic(a: Uuid, b: Uuid) -> bool {
     a.is_nil() || b.is_nil() || a == b
 }
 
-/// Deletes committed offsets, except for topics that members of a consumer group subscribe to. Other
-/// groups have to be empty.
+/// Deletes committed offsets, except for topics that members of a consumer group subscribe to.
+/// Other groups have to be empty.
 pub fn delete(
     hard: &Hard,
     soft: &Soft,

@@ -1,4 +1,5 @@
-//! What the operator sets about groups. Reading it from the configuration is left to the shell's owner.
+//! What the operator sets about groups. Reading it from the configuration is left to the shell's
+//! owner.
 
 /// A plain copy of the group settings; Kafka's names are given with each field.
 #[derive(Clone, Debug, PartialEq, Eq)]

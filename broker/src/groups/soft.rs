@@ -1,5 +1,5 @@
-//! What the log does not say: the groups in motion, their parked requests, and where background work
-//! stands. Lost on failover; rebuilt by [`Soft::load`] as far as the log allows.
+//! What the log does not say: the groups in motion, their parked requests, and where background
+//! work stands. Lost on failover; rebuilt by [`Soft::load`] as far as the log allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use super::settings::GroupSettings;
 
 /// The soft state of one shard.
 ///
-/// After each step `groups` holds exactly the groups that have members or pending ids. A group that is
-/// missing here is Empty if the log knows it, and does not exist if not.
+/// After each step `groups` holds exactly the groups that have members or pending ids. A group that
+/// is missing here is Empty if the log knows it, and does not exist if not.
 #[derive(Default)]
 pub struct Soft {
     /// May be replaced while the shard runs.
@@ -61,7 +61,8 @@ impl Soft {
         Soft { settings, ..Soft::default() }
     }
 
-    /// A group in motion. One that the log does not know any more was deleted, with its pending ids.
+    /// A group in motion. One that the log does not know any more was deleted, with its pending
+    /// ids.
     pub(super) fn live(&self, hard: &Hard, group: &str) -> Option<&Group> {
         self.groups.get(group).filter(|_| hard.has(group))
     }
@@ -117,8 +118,8 @@ impl Soft {
         restored
     }
 
-    /// The log is replayed: groups with members live, and each member has its session timeout to be heard
-    /// of. A group above the size limit is rebalanced, which is when the limit bites.
+    /// The log is replayed: groups with members live, and each member has its session timeout to be
+    /// heard of. A group above the size limit is rebalanced, which is when the limit bites.
     pub(super) fn load(&mut self, hard: &Hard, now_ms: i64, out: &mut Outbox<GroupMachine>) {
         let settings = self.settings.clone();
         for (id, stored) in hard.groups().filter(|(_, stored)| !stored.is_empty_group()) {

@@ -1,7 +1,7 @@
 //! Work in the background: offsets and groups whose time is over, offsets of topics that are gone.
 //!
-//! Both walk over all groups of the shard in steps of bounded length and size, and both may start over at
-//! any time: what was removed is not found again.
+//! Both walk over all groups of the shard in steps of bounded length and size, and both may start
+//! over at any time: what was removed is not found again.
 
 use kraft::machine::Outbox;
 
@@ -44,8 +44,8 @@ impl Budget {
     }
 }
 
-/// Removes what is expired: offsets, and empty groups that have none (left). Comes back at once while
-/// there are groups to look at, else after the check interval.
+/// Removes what is expired: offsets, and empty groups that have none (left). Comes back at once
+/// while there are groups to look at, else after the check interval.
 pub fn expired(hard: &Hard, soft: &mut Soft, now_ms: i64, out: &mut Outbox<GroupMachine>) {
     let mut budget = Budget::new();
     let mut after = soft.sweep_after.take();
@@ -162,8 +162,8 @@ pub fn topics_deleted(
     out.arm(Timer::Purge, now_ms);
 }
 
-/// One step of removing the offsets of deleted topics. Ends with a whole pass that finds nothing, so
-/// that nothing is left behind when a write fails.
+/// One step of removing the offsets of deleted topics. Ends with a whole pass that finds nothing,
+/// so that nothing is left behind when a write fails.
 pub fn purge(hard: &Hard, soft: &mut Soft, now_ms: i64, out: &mut Outbox<GroupMachine>) {
     let purge = &mut soft.purge;
     let mut budget = Budget::new();

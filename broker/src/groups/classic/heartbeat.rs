@@ -6,8 +6,8 @@ use super::Cx;
 use super::state::{Group, State};
 use crate::groups::messages::HeartbeatRequest;
 
-/// Answers a member of a group that exists. A right heartbeat counts in every state, but in a join phase
-/// it is told to come and join.
+/// Answers a member of a group that exists. A right heartbeat counts in every state, but in a join
+/// phase it is told to come and join.
 ///
 /// Errors: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
 pub fn heartbeat(group: &Group, cx: &mut Cx, request: &HeartbeatRequest) -> Result<(), ErrorCode> {

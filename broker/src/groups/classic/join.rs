@@ -15,12 +15,12 @@ use crate::groups::messages::{JoinReply, JoinRequest, Name};
 /// this, its client is taken for gone (Kafka: 5 minutes, not configurable).
 pub const NEW_MEMBER_TIMEOUT_MS: i32 = 300_000;
 
-/// Ids handed out and not yet used, per group; at the bound newcomers get GROUP_MAX_SIZE_REACHED. Kafka
-/// has no bound; they die with their session timeouts.
+/// Ids handed out and not yet used, per group; at the bound newcomers get GROUP_MAX_SIZE_REACHED.
+/// Kafka has no bound; they die with their session timeouts.
 pub const PENDING_MAX: usize = 10_000;
 
-/// Takes a join to a group that exists, or that is about to with this member. False if it was refused
-/// and left no trace.
+/// Takes a join to a group that exists, or that is about to with this member. False if it was
+/// refused and left no trace.
 pub fn join(group: &mut Group, cx: &mut Cx, token: Token, request: JoinRequest) -> bool {
     if let Err(error) = admit(group, cx, &request) {
         let member_id = match error {
@@ -44,7 +44,8 @@ pub fn join(group: &mut Group, cx: &mut Cx, token: Token, request: JoinRequest) 
 
 /// Whether the one who asks may be in the group at all.
 ///
-/// Errors: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
+/// Errors: GROUP_MAX_SIZE_REACHED, INCONSISTENT_GROUP_PROTOCOL, UNKNOWN_MEMBER_ID,
+/// FENCED_INSTANCE_ID.
 fn admit(group: &mut Group, cx: &mut Cx, request: &JoinRequest) -> Result<(), ErrorCode> {
     let member_id = &request.member_id;
     if !has_room(group, cx.settings.max_size, member_id) {
@@ -76,7 +77,8 @@ fn admit(group: &mut Group, cx: &mut Cx, request: &JoinRequest) -> Result<(), Er
     group.check_member(member_id, instance_id)
 }
 
-/// In a join phase those who wait count, not the members: the last to come back are the ones left out.
+/// In a join phase those who wait count, not the members: the last to come back are the ones left
+/// out.
 fn has_room(group: &Group, max_size: usize, member_id: &str) -> bool {
     let member = group.member(member_id);
     match group.state {
@@ -149,8 +151,8 @@ fn update(group: &mut Group, cx: &mut Cx, token: Token, member_id: &Name, reques
     }
 }
 
-/// A static member starts anew without its id: it gets a new one, and the old one is fenced off. In a
-/// stable group whose protocol stays the same nobody else needs to know.
+/// A static member starts anew without its id: it gets a new one, and the old one is fenced off. In
+/// a stable group whose protocol stays the same nobody else needs to know.
 fn replace_static(
     group: &mut Group,
     cx: &mut Cx,
@@ -184,9 +186,9 @@ fn replace_static(
     }
 }
 
-/// The answer to a static member that took its place again without a rebalance. A leader is told not to
-/// assign where it can be told; an old client must not take itself for the leader, so it is shown the
-/// old id as leader and will just ask for its part.
+/// The answer to a static member that took its place again without a rebalance. A leader is told
+/// not to assign where it can be told; an old client must not take itself for the leader, so it is
+/// shown the old id as leader and will just ask for its part.
 fn replaced(group: &Group, can_skip: bool, new_id: Name, leader_before: Name) -> JoinReply {
     let reply = current(group, &new_id);
     match can_skip {

@@ -1,8 +1,8 @@
 //! The classic rebalance protocol: join, sync, heartbeat, leave, and what time does to them.
 //!
-//! `state` is the group as data, `rebalance` the phases, the other files one request (or timer) each.
-//! All of them work on one live group and an outbox; finding the group, records and undo are the
-//! machine's business.
+//! `state` is the group as data, `rebalance` the phases, the other files one request (or timer)
+//! each. All of them work on one live group and an outbox; finding the group, records and undo are
+//! the machine's business.
 
 pub mod expire;
 pub mod heartbeat;

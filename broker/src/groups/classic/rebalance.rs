@@ -15,8 +15,8 @@ use crate::groups::messages::{JoinReply, JoinedMember, Name};
 /// rebalance timeouts are.
 const POSTPONE_MIN_MS: i32 = 500;
 
-/// Somebody joined, changed or went: starts a join phase, or ends the one that runs if that was all it
-/// waited for.
+/// Somebody joined, changed or went: starts a join phase, or ends the one that runs if that was all
+/// it waited for.
 pub fn start_or_finish(group: &mut Group, cx: &mut Cx, reason: &str) {
     match group.state {
         State::Preparing(_) => finish_if_all_joined(group, cx),
@@ -68,8 +68,8 @@ fn cancel_syncs(group: &mut Group, cx: &mut Cx) {
     }
 }
 
-/// Ends the join phase: dynamic members that did not join again are out, the rest gets a generation.
-/// Static ones keep their place until their session ends.
+/// Ends the join phase: dynamic members that did not join again are out, the rest gets a
+/// generation. Static ones keep their place until their session ends.
 pub fn complete(group: &mut Group, cx: &mut Cx) {
     cx.out.cancel(Timer::Join(group.id.clone()));
     let silent = |member: &Member| !member.awaits_join() && member.instance_id.is_none();
@@ -141,8 +141,8 @@ pub fn current(group: &Group, member_id: &Name) -> JoinReply {
     }
 }
 
-/// Takes a member (or pending id) out of the group. What it had parked is answered UNKNOWN_MEMBER_ID, so
-/// that a client that is still there joins anew.
+/// Takes a member (or pending id) out of the group. What it had parked is answered
+/// UNKNOWN_MEMBER_ID, so that a client that is still there joins anew.
 pub fn remove(group: &mut Group, cx: &mut Cx, member_id: &Name) {
     for parked in group.remove(member_id) {
         cx.refuse(parked, ErrorCode::UnknownMemberId, "");

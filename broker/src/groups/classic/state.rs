@@ -1,8 +1,9 @@
-//! One classic group while it lives: its members, who waits for what, and the rules that need only the
-//! group itself (leader, votes, fences). When things happen is `rebalance.rs` and the request files.
+//! One classic group while it lives: its members, who waits for what, and the rules that need only
+//! the group itself (leader, votes, fences). When things happen is `rebalance.rs` and the request
+//! files.
 //!
-//! Kafka's `ClassicGroup`. A group without members and without pending ids needs no [`Group`]: the log
-//! says all there is to say about it.
+//! Kafka's `ClassicGroup`. A group without members and without pending ids needs no [`Group`]: the
+//! log says all there is to say about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,8 @@ pub enum State {
 /// What ends a join phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gathering {
-    /// The first one of an empty group: only time, so that a fleet that starts up joins in one round.
+    /// The first one of an empty group: only time, so that a fleet that starts up joins in one
+    /// round.
     Initial {
         /// The delay that runs now.
         delay_ms: i32,
@@ -106,7 +108,8 @@ impl Member {
         self.join.is_some()
     }
 
-    /// Whether a heartbeat is not to be expected of it: a client that waits for an answer sends none.
+    /// Whether a heartbeat is not to be expected of it: a client that waits for an answer sends
+    /// none.
     pub fn may_be_silent(&self) -> bool {
         !self.is_new && (self.join.is_some() || self.sync.is_some())
     }
@@ -204,7 +207,8 @@ impl Group {
         for member in &value.members {
             group.insert(member.member_id.clone(), Member::stored(member, protocol));
         }
-        // A record names a leader that is a member; a damaged one must not leave the group headless.
+        // A record names a leader that is a member; a damaged one must not leave the group
+        // headless.
         if let Some(leader) =
             value.leader.as_ref().filter(|leader| group.members.contains_key(*leader))
         {
@@ -263,8 +267,8 @@ impl Group {
         self.protocol_type.as_deref() == Some(CONSUMER)
     }
 
-    /// Whether members need offsets of this topic. Where the coordinator cannot tell, those of a consumer
-    /// group need all.
+    /// Whether members need offsets of this topic. Where the coordinator cannot tell, those of a
+    /// consumer group need all.
     pub fn is_subscribed(&self, topic: &str) -> bool {
         match &self.subscribed {
             Some(topics) => topics.contains(topic),
@@ -314,7 +318,8 @@ impl Group {
 
     /// Whether a request speaks for the member it names.
     ///
-    /// Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID when the instance id belongs to another member.
+    /// Errors: UNKNOWN_MEMBER_ID; FENCED_INSTANCE_ID when the instance id belongs to another
+    /// member.
     pub fn check_member(
         &self,
         member_id: &str,
@@ -333,8 +338,8 @@ impl Group {
         }
     }
 
-    /// Whether one who offers this could join: anything in an empty group, else the group's type and at
-    /// least one protocol that everybody offers.
+    /// Whether one who offers this could join: anything in an empty group, else the group's type
+    /// and at least one protocol that everybody offers.
     pub fn supports(&self, protocol_type: &str, protocols: &[Protocol]) -> bool {
         if self.state == State::Empty {
             return !protocol_type.is_empty() && !protocols.is_empty();
@@ -344,8 +349,8 @@ impl Group {
         self.protocol_type.as_deref() == Some(protocol_type) && protocols.iter().any(by_all)
     }
 
-    /// The protocol with the most votes among those that everybody offers; each member votes for the
-    /// first of its own. Of equals the first by name. `None` without members.
+    /// The protocol with the most votes among those that everybody offers; each member votes for
+    /// the first of its own. Of equals the first by name. `None` without members.
     pub fn elect_protocol(&self) -> Option<Name> {
         let mut votes: BTreeMap<&Name, usize> = BTreeMap::new();
         for member in self.members.values() {
@@ -396,8 +401,8 @@ impl Group {
         }
     }
 
-    /// Removes a member, a pending id, or nothing. A leader is succeeded by the first by id. What the
-    /// member had parked is returned to be answered.
+    /// Removes a member, a pending id, or nothing. A leader is succeeded by the first by id. What
+    /// the member had parked is returned to be answered.
     pub fn remove(&mut self, member_id: &str) -> Vec<Parked> {
         self.pending_joins.remove(member_id);
         self.pending_syncs.remove(member_id);
@@ -414,8 +419,8 @@ impl Group {
         join.into_iter().chain(member.sync.take().map(Parked::Sync)).collect()
     }
 
-    /// Gives the place of a static member to a new id: same assignment, same leadership. What the old id
-    /// had parked is returned to be answered.
+    /// Gives the place of a static member to a new id: same assignment, same leadership. What the
+    /// old id had parked is returned to be answered.
     pub fn replace(&mut self, old_id: &str, new_id: Name) -> Vec<Parked> {
         let Some(mut member) = self.members.remove(old_id) else { return Vec::new() };
         let join = member.join.take().map(Parked::Join);

@@ -77,7 +77,8 @@ fn assign(group: &mut Group, cx: &mut Cx, assignments: Vec<(Name, Bytes)>) {
         if let Some(token) = group.take_sync(&member_id) {
             let reply = part(group, &member_id);
             cx.synced(token, reply);
-            // A session that ran out while its member waited was let pass; it counts again from here.
+            // A session that ran out while its member waited was let pass; it counts again from
+            // here.
             cx.arm_session(group, &member_id);
         }
     }

@@ -1,6 +1,6 @@
-//! Random requests, times, failed writes and failovers. After each step the replay of the log gives the
-//! live state and soft state is in order; in the end nobody waits for ever, and silence empties every
-//! group.
+//! Random requests, times, failed writes and failovers. After each step the replay of the log gives
+//! the live state and soft state is in order; in the end nobody waits for ever, and silence empties
+//! every group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,40 +113,19 @@ impl World {
     }
 
     fn act(&mut self, event: Event) {
-        let group = |number: u8| Name::from(format!("g{number}"));
-        let topic = |number: u8| Name::from(format!("t{number}"));
         match event {
-            Event::Join { group: number, member, instance, protocols, old_client, skips } => {
-                let (mut of, member_id, mut instance_id, _) = self.pick(member);
-                if member_id.is_empty() {
-                    of = group(number);
-                    instance_id = (instance > 0).then(|| Name::from(format!("i{instance}")));
-                }
-                let request = join(of.clone(), member_id, instance_id.clone(), protocols);
+            Event::Join { group, member, instance, protocols, old_client, skips } => {
+                let request = self.join(group, member, instance, protocols);
                 let request = JoinRequest {
                     requires_member_id: !old_client,
                     can_skip_assignment: skips,
                     fresh_uuid: Uuid::from_u128(u128::from(self.next)),
                     ..request
                 };
-                self.send(of, instance_id, Input::Join(request));
+                let of = (request.group.clone(), request.instance_id.clone());
+                self.send(of.0, of.1, Input::Join(request));
             }
-            Event::Sync { member, stale } => {
-                let (group, member_id, instance_id, generation) = self.pick(member);
-                let others = self.known.iter().map(|known| known.member_id.clone());
-                let part = |id: Name| (id, Bytes::from_static(b"part"));
-                let request = SyncRequest {
-                    group: group.clone(),
-                    generation: generation - i32::from(stale),
-                    member_id,
-                    instance_id,
-                    protocol_type: None,
-                    protocol: None,
-                    requires_protocol: false,
-                    assignments: others.map(part).collect(),
-                };
-                self.send(group, None, Input::Sync(request));
-            }
+            Event::Sync { member, stale } => self.sync(member, stale),
             Event::Beat { member } => {
                 let (group, member_id, instance_id, generation) = self.pick(member);
                 let of = group.clone();
@@ -158,27 +137,8 @@ impl World {
                 let members = vec![Leaving { member_id, instance_id, reason: None }];
                 self.send(group.clone(), None, Input::Leave(LeaveRequest { group, members }));
             }
-            Event::Commit { group: number, member, topic: of, retention } => {
-                let (mut group_id, member_id, instance_id, generation) = self.pick(member);
-                if member_id.is_empty() {
-                    group_id = group(number);
-                }
-                let partition =
-                    CommitPartition { partition: 0, offset: 1, leader_epoch: 0, metadata: None };
-                let topics = vec![CommitTopic {
-                    topic: topic(of),
-                    topic_id: Uuid::nil(),
-                    partitions: vec![partition],
-                }];
-                let request = CommitRequest {
-                    group: group_id.clone(),
-                    generation,
-                    member_id,
-                    instance_id,
-                    retention_ms: retention.then_some(5_000),
-                    topics,
-                };
-                self.send(group_id, None, Input::Commit(request));
+            Event::Commit { group, member, topic, retention } => {
+                self.commit(group, member, topic, retention);
             }
             Event::Fetch { group: of } => {
                 let group = group(of);
@@ -212,6 +172,50 @@ impl World {
             }
             Event::Failover => self.rig.fail_over(Soft::new(self.settings.clone())),
         }
+    }
+
+    fn join(&self, of: u8, member: Pick, instance: u8, protocols: u8) -> JoinRequest {
+        let (known_group, member_id, known_instance, _) = self.pick(member);
+        match member_id.is_empty() {
+            true => {
+                let instance_id = (instance > 0).then(|| Name::from(format!("i{instance}")));
+                join(group(of), member_id, instance_id, protocols)
+            }
+            false => join(known_group, member_id, known_instance, protocols),
+        }
+    }
+
+    fn sync(&mut self, member: Pick, stale: bool) {
+        let (group, member_id, instance_id, generation) = self.pick(member);
+        let others = self.known.iter().map(|known| known.member_id.clone());
+        let request = SyncRequest {
+            group: group.clone(),
+            generation: generation - i32::from(stale),
+            member_id,
+            instance_id,
+            protocol_type: None,
+            protocol: None,
+            requires_protocol: false,
+            assignments: others.map(|id| (id, Bytes::from_static(b"part"))).collect(),
+        };
+        self.send(group, None, Input::Sync(request));
+    }
+
+    fn commit(&mut self, of: u8, member: Pick, at: u8, retention: bool) {
+        let (known_group, member_id, instance_id, generation) = self.pick(member);
+        let group = if member_id.is_empty() { group(of) } else { known_group };
+        let partition =
+            CommitPartition { partition: 0, offset: 1, leader_epoch: 0, metadata: None };
+        let partitions = vec![partition];
+        let request = CommitRequest {
+            group: group.clone(),
+            generation,
+            member_id,
+            instance_id,
+            retention_ms: retention.then_some(5_000),
+            topics: vec![CommitTopic { topic: topic(at), topic_id: Uuid::nil(), partitions }],
+        };
+        self.send(group, None, Input::Commit(request));
     }
 
     /// Notes who is who, and that nobody is answered twice.
@@ -252,6 +256,14 @@ impl World {
             assert_eq!(state, GroupState::Empty, "{id} has silent members");
         }
     }
+}
+
+fn group(number: u8) -> Name {
+    Name::from(format!("g{number}"))
+}
+
+fn topic(number: u8) -> Name {
+    Name::from(format!("t{number}"))
 }
 
 fn join(group: Name, member_id: Name, instance_id: Option<Name>, protocols: u8) -> JoinRequest {

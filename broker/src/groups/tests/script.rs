@@ -1,4 +1,5 @@
-//! A small vocabulary for tests of the coordinator: each line does one thing and says what comes of it.
+//! A small vocabulary for tests of the coordinator: each line does one thing and says what comes of
+//! it.
 //!
 //! ```text
 //! a join proto=range,rr => waits        # an actor acts; options are key=value
@@ -8,8 +9,9 @@
 //! state => Stable
 //! ```
 //!
-//! Every answer has to be expected: a line may not begin while one is left over. After each line the
-//! replay of the log and the soft state are checked. Errors show as numbers, member ids as actors.
+//! Every answer has to be expected: a line may not begin while one is left over. After each line
+//! the replay of the log and the soft state are checked. Errors show as numbers, member ids as
+//! actors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
