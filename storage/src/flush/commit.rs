@@ -7,6 +7,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use protocol_compat::batch::BatchHeader;
+
+use super::batches;
 use super::format::{Context, GroupBuilder, SegmentKey};
 use super::journal::AppendError;
 use super::plan::{Job, Plan};
@@ -24,7 +27,7 @@ impl Flusher {
         let mut plan = Plan::of(&self.dir, &self.config, group);
         let mut voids = self.superseded_segments(&mut plan);
         let builder = self.read_small(&mut plan, now_ms);
-        voids.extend(self.cut_segments(&plan));
+        voids.extend(self.cut_segments(&plan.direct));
         // In this order: a void must not be durable before what makes its items unnecessary is.
         self.sync_jobs(&plan.direct)?;
         for dir in &plan.dirs {
@@ -57,8 +60,8 @@ impl Flusher {
     }
 
     /// Segments to be synced directly of which the journal holds bytes that were cut since.
-    fn cut_segments<'p>(&self, plan: &'p Plan) -> impl Iterator<Item = SegmentKey> + use<'_, 'p> {
-        plan.direct.iter().filter_map(|job| {
+    fn cut_segments<'p>(&self, jobs: &'p [Job]) -> impl Iterator<Item = SegmentKey> + use<'_, 'p> {
+        jobs.iter().filter_map(|job| {
             let key = job.key.as_ref()?;
             self.on_disk.get(key).filter(|on_disk| job.from < on_disk.end)?;
             Some(key.clone())
@@ -76,9 +79,10 @@ impl Flusher {
             return None;
         }
         let mut builder = self.journal.as_mut()?.builder();
-        for job in std::mem::take(&mut plan.small) {
+        for mut job in std::mem::take(&mut plan.small) {
             let mark = builder.mark();
-            if put_job(&mut builder, &job) && job.is_current(plan.group) {
+            let before = self.batch_before(&job);
+            if put_job(&mut builder, &mut job, before) && job.is_current(plan.group) {
                 plan.small.push(job);
             } else {
                 builder.back_to(mark);
@@ -86,6 +90,15 @@ impl Flusher {
             }
         }
         Some(builder)
+    }
+
+    /// Where the batch before a job's bytes begins: as remembered, or as found in the file.
+    fn batch_before(&self, job: &Job) -> Option<u64> {
+        let on_disk = job.key.as_ref().and_then(|key| self.on_disk.get(key));
+        match on_disk.filter(|on_disk| on_disk.end == job.from) {
+            Some(OnDisk { last_batch: Some(start), .. }) => Some(*start),
+            _ => batches::batch_before(&*job.file, job.from).ok().flatten(),
+        }
     }
 
     /// Whether `bytes` may go to the journal now. Makes the journal on first need.
@@ -127,7 +140,7 @@ impl Flusher {
         match result {
             Ok(()) => {
                 voids.iter().for_each(|key| drop(self.on_disk.remove(key)));
-                small.iter().for_each(|job| self.note_on_disk(job, sequence));
+                small.iter().for_each(|job| self.note_on_disk(job, 0, sequence));
                 self.note_pending(small, sequence, now_ms);
                 self.forget_overtaken();
                 self.second_bytes = self.second_bytes.saturating_add(bytes);
@@ -138,15 +151,37 @@ impl Flusher {
             Err(AppendError::Write(error))
                 if error.kind() == io::ErrorKind::StorageFull && voids.is_empty() =>
             {
-                // The group may be on the disk all the same, so its items have to be reckoned with.
-                small.iter().for_each(|job| self.note_on_disk(job, sequence));
                 self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
-                self.sync_jobs(&small)
+                self.sync_instead(small, sequence, now_ms)
             }
             Err(AppendError::Write(source)) => {
                 Err(FlushError::Journal { path: self.journal_path(), source })
             }
             Err(AppendError::Sync(source)) => Err(sync_error(&self.journal_path(), source)),
+        }
+    }
+
+    /// Group `sequence` found no room on the disk: syncs its files. What was to be replaced in the
+    /// journal by the group has to be voided then, and without room for that there is no going on.
+    fn sync_instead(
+        &mut self,
+        small: Vec<Job>,
+        sequence: u64,
+        now_ms: i64,
+    ) -> Result<(), FlushError> {
+        let voids: BTreeSet<_> = self.cut_segments(&small).collect();
+        for job in &small {
+            // The group may be on the disk all the same, so its items have to be reckoned with.
+            let end = job.key.as_ref().and_then(|key| self.on_disk.get(key)).map_or(0, |o| o.end);
+            self.note_on_disk(job, end, sequence);
+        }
+        self.sync_jobs(&small)?;
+        match &mut self.journal {
+            Some(journal) if !voids.is_empty() => {
+                let group = journal.builder();
+                self.write_group(group, Vec::new(), voids, now_ms)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -157,6 +192,7 @@ impl Flusher {
         group: GroupBuilder,
     ) -> Result<(u64, u64, Result<(), AppendError>), FlushError> {
         let bytes = group.len();
+        self.release();
         while !self.pending.is_empty() && !self.journal()?.fits(bytes) {
             self.settle(self.config.settle_files.max(1))?;
         }
@@ -178,9 +214,11 @@ impl Flusher {
         self.by_age.first().map(|(sequence, _)| *sequence)
     }
 
-    fn note_on_disk(&mut self, job: &Job, sequence: u64) {
+    /// Remembers that a group speaks of a segment up to the job's end, or to `end_min`.
+    fn note_on_disk(&mut self, job: &Job, end_min: u64, sequence: u64) {
         if let Some(key) = &job.key {
-            let on_disk = OnDisk { end: job.from + job.len(), last_sequence: sequence };
+            let end = end_min.max(job.from + job.len());
+            let on_disk = OnDisk { end, last_sequence: sequence, last_batch: job.last_batch };
             self.on_disk.insert(key.clone(), on_disk);
         }
     }
@@ -238,11 +276,16 @@ impl Flusher {
                 self.by_age.remove(&(pending.first_sequence, key));
             }
         }
+        self.release();
+        Ok(())
+    }
+
+    /// Lets the journal overwrite what is not needed any more.
+    fn release(&mut self) {
+        let needed_from = self.oldest_needed().unwrap_or(u64::MAX);
         if let Some(journal) = &mut self.journal {
-            let needed_from = self.by_age.first().map_or(u64::MAX, |(sequence, _)| *sequence);
             journal.release(needed_from);
         }
-        Ok(())
     }
 
     /// One piece of background work; when the next falls due.
@@ -297,15 +340,21 @@ impl Flusher {
     }
 }
 
-/// Reads a job's bytes into the group; `false` when they are not all there (the file was cut).
-fn put_job(group: &mut GroupBuilder, job: &Job) -> bool {
-    let (Some(key), Ok(len)) = (&job.key, u32::try_from(job.len())) else { return false };
-    let mut before = vec![0; Context::len_at(job.from)];
-    let start = job.from - before.len() as u64;
-    let whole = |read: io::Result<usize>, len: usize| read.is_ok_and(|read| read == len);
-    if !whole(job.file.read_at(&mut before, start), before.len()) {
+/// Reads a job's bytes into the group; `false` when that is not possible: the batch before them is
+/// not found, or the file was cut.
+fn put_job(group: &mut GroupBuilder, job: &mut Job, before: Option<u64>) -> bool {
+    let (Some(key), Some(before), Ok(len)) = (&job.key, before, u32::try_from(job.len())) else {
+        return false;
+    };
+    let Ok(header) = batches::header_bytes(&*job.file, before) else { return false };
+    let batch_len = u32::try_from(job.from.saturating_sub(before)).unwrap_or(u32::MAX);
+    let context = Context::of(batch_len, &header);
+    let data = group.put_bytes(key, job.topic_id, job.from, context, len);
+    if !job.file.read_at(data, job.from).is_ok_and(|read| read == len as usize) {
         return false;
     }
-    let data = group.put_bytes(key, job.topic_id, job.from, Context::of(&before), len);
-    whole(job.file.read_at(data, job.from), len as usize)
+    let last = batches::batches(data).last();
+    let is_end = |(start, header): &(usize, BatchHeader)| start + header.total_size() == data.len();
+    job.last_batch = last.filter(is_end).map(|(start, _)| job.from + start as u64);
+    true
 }

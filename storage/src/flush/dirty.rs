@@ -60,6 +60,11 @@ impl Cuts {
         self.0.load(Ordering::SeqCst)
     }
 
+    /// Whether both count the same log's cuts.
+    pub fn is_same(&self, other: &Cuts) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// To be called before the first file is touched.
     pub fn begin(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);

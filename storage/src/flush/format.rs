@@ -7,8 +7,8 @@
 //!
 //! group  magic 8 | secret 16 | incarnation 8 | sequence 8 | needed from 8 | payload length 4 |
 //!        items 4 | payload CRC 4 | header CRC 4 | payload
-//! item   kind 1 | name length 1 | context length 2 | topic id 16 | base offset 8 | position 8 |
-//!        length 4 | context CRC 4 | zero 4 | name | bytes
+//! item   kind 1 | name length 1 | zero 2 | topic id 16 | base offset 8 | position 8 | length 4 |
+//!        previous batch's length 4 | its header's CRC 4 | name | bytes
 //! ```
 //! Numbers are big endian, checksums CRC-32C. The payload holds what clients sent, so a stale block
 //! of it might be made to look like a group: the secret, new and random in every incarnation, is what
@@ -27,8 +27,6 @@ pub(super) const RING_START: u64 = 2 * BLOCK;
 /// The superblock is one sector, which a device writes whole or not at all.
 pub(super) const SUPERBLOCK_LEN: usize = 512;
 pub(super) const GROUP_HEADER_LEN: usize = 64;
-/// Bytes before an item's position, at most, whose checksum the item carries.
-pub(super) const CONTEXT_MAX: usize = 4096;
 
 const SUPERBLOCK_MAGIC: &[u8; 8] = b"GRJSUPER";
 const GROUP_MAGIC: &[u8; 8] = b"GRJGROUP";
@@ -196,23 +194,18 @@ pub(super) enum Change<'a> {
     Void,
 }
 
-/// A checksum over the last bytes before an item, by which replay knows that the file it finds is
-/// still the one the item continued.
+/// The batch before an item, by which replay knows that the file it finds is still the one that the
+/// item continued. The header stands for the whole batch: offset, leader epoch and CRC are in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Context {
-    pub len: u16,
-    pub crc: u32,
+    /// Of the batch that ends at the item's position.
+    pub batch_len: u32,
+    pub header_crc: u32,
 }
 
 impl Context {
-    pub fn of(before: &[u8]) -> Context {
-        let len = u16::try_from(before.len()).unwrap_or(u16::MAX);
-        Context { len, crc: crc32c::crc32c(before) }
-    }
-
-    /// Bytes of context that an item at `position` has.
-    pub fn len_at(position: u64) -> usize {
-        usize::try_from(position).unwrap_or(CONTEXT_MAX).min(CONTEXT_MAX)
+    pub fn of(batch_len: u32, header: &[u8]) -> Context {
+        Context { batch_len, header_crc: crc32c::crc32c(header) }
     }
 }
 
@@ -230,13 +223,12 @@ pub(super) fn items(payload: &[u8], count: u32) -> Vec<Item<'_>> {
 fn decode_item<'a>(fields: &mut Fields<'a>) -> Option<Item<'a>> {
     let kind = fields.u8()?;
     let name_len = fields.u8()?;
-    let context_len = fields.u16()?;
+    fields.take(2)?;
     let topic_id = Uuid::from_u128(fields.u128()?);
     let base_offset = fields.u64()?.cast_signed();
     let position = fields.u64()?;
     let len = fields.u32()?;
-    let context = Context { len: context_len, crc: fields.u32()? };
-    fields.take(4)?;
+    let context = Context { batch_len: fields.u32()?, header_crc: fields.u32()? };
     let dir = std::str::from_utf8(fields.take(usize::from(name_len))?).ok()?.to_owned();
     let bytes = fields.take(len as usize)?;
     let key = SegmentKey { dir, base_offset };
@@ -294,7 +286,7 @@ impl GroupBuilder {
     }
 
     pub fn put_void(&mut self, key: &SegmentKey) {
-        self.put_header(KIND_VOID, key, Uuid::nil(), 0, 0, Context { len: 0, crc: 0 });
+        self.put_header(KIND_VOID, key, Uuid::nil(), 0, 0, Context { batch_len: 0, header_crc: 0 });
         self.items += 1;
     }
 
@@ -310,14 +302,13 @@ impl GroupBuilder {
         let name_len = u8::try_from(key.dir.len()).unwrap_or(u8::MAX);
         assert_eq!(usize::from(name_len), key.dir.len(), "a file name has at most 255 bytes");
         let out = &mut self.buffer;
-        out.extend([kind, name_len]);
-        out.extend(context.len.to_be_bytes());
+        out.extend([kind, name_len, 0, 0]);
         out.extend(topic_id.as_bytes());
         out.extend(key.base_offset.to_be_bytes());
         out.extend(position.to_be_bytes());
         out.extend(len.to_be_bytes());
-        out.extend(context.crc.to_be_bytes());
-        out.extend([0; 4]);
+        out.extend(context.batch_len.to_be_bytes());
+        out.extend(context.header_crc.to_be_bytes());
         out.extend(key.dir.as_bytes());
     }
 
@@ -364,10 +355,6 @@ impl<'a> Fields<'a> {
 
     fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_be_bytes)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_be_bytes)
     }
 
     fn u32(&mut self) -> Option<u32> {

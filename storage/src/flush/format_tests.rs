@@ -12,9 +12,9 @@ fn key() -> SegmentKey {
 fn sample() -> Vec<u8> {
     let mut group = GroupBuilder::new(vec![1; 10]);
     let topic_id = Uuid::from_u128(3);
-    group.put_bytes(&key(), topic_id, 300, Context::of(b"before"), 4).copy_from_slice(b"data");
+    group.put_bytes(&key(), topic_id, 300, Context::of(6, b"before"), 4).copy_from_slice(b"data");
     let mark = group.mark();
-    group.put_bytes(&key(), topic_id, 0, Context::of(b""), 100);
+    group.put_bytes(&key(), topic_id, 0, Context::of(0, b""), 100);
     group.back_to(mark);
     group.put_void(&key());
     group.seal(STAMP, 5, 2)
@@ -35,8 +35,8 @@ fn bytes_never_change() {
         \x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
         \0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x02\0\0\0\x6a\0\0\0\x02";
     assert!(group.starts_with(head));
-    let item = b"\x01\x03\0\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x09\
-        \0\0\0\0\0\0\x01\x2c\0\0\0\x04\xed\x96\x84\xa2\0\0\0\0t-1data";
+    let item = b"\x01\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x09\
+        \0\0\0\0\0\0\x01\x2c\0\0\0\x04\0\0\0\x06\xed\x96\x84\xa2t-1data";
     assert_eq!(group.get(GROUP_HEADER_LEN..GROUP_HEADER_LEN + item.len()).unwrap(), item);
 }
 
@@ -49,7 +49,7 @@ fn what_is_written_is_read() {
     assert_eq!((header.sequence, header.needed_from, header.items), (5, 2, 2));
     let payload = &group[GROUP_HEADER_LEN..][..header.payload_len as usize];
     assert!(header.payload_is_whole(payload));
-    let context = Context::of(b"before");
+    let context = Context::of(6, b"before");
     let bytes = Change::Bytes { position: 300, context, bytes: b"data" };
     let want = [
         Item { key: key(), topic_id: Uuid::from_u128(3), change: bytes },

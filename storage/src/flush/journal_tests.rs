@@ -15,7 +15,7 @@ fn journal(disk: &SimDisk, size: u64) -> Journal {
 fn group(journal: &mut Journal, len: u32) -> GroupBuilder {
     let mut group = journal.builder();
     let key = SegmentKey { dir: "t-0".to_owned(), base_offset: 0 };
-    group.put_bytes(&key, uuid::Uuid::nil(), 0, Context::of(b""), len);
+    group.put_bytes(&key, uuid::Uuid::nil(), 0, Context::of(0, b""), len);
     group
 }
 

@@ -22,8 +22,10 @@
 //! cut. Journalled, it replaces what stood there; synced directly, it voids the earlier items before
 //! it counts as flushed. A roll voids what the journal says of the older segments, after syncing
 //! them. A crash before that flush finds either the log before the cut or, by the checks of
-//! `replay.rs`, the log after it.
+//! `replay.rs`, the log after it; for these each item names the batch that it follows, and a
+//! segment's first bytes are never journalled.
 
+mod batches;
 mod commit;
 mod dirty;
 mod format;
@@ -136,6 +138,8 @@ struct Pending {
 struct OnDisk {
     /// Position at which the last item ended.
     end: u64,
+    /// Where the last batch of it begins, if that is known.
+    last_batch: Option<u64>,
     last_sequence: u64,
 }
 
@@ -286,3 +290,8 @@ impl Flusher {
 fn sync_error(path: &Path, source: io::Error) -> FlushError {
     FlushError::Sync { path: path.to_owned(), source }
 }
+
+#[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
+mod tests;

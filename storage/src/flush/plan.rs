@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub topic_id: Uuid,
     pub from: u64,
     to: u64,
+    /// Where the last of the new batches begins, once they were read.
+    pub last_batch: Option<u64>,
     /// The last `Dirty` of the group that names the file.
     dirty: Option<usize>,
 }
@@ -37,6 +39,7 @@ impl Job {
             topic_id: Uuid::nil(),
             from: u64::MAX,
             to: u64::MAX,
+            last_batch: None,
             dirty: None,
         }
     }
@@ -76,7 +79,9 @@ impl<'g> Plan<'g> {
         for (job, is_last) in jobs(log_dir, group) {
             let base = |key: &SegmentKey| plan.rolled.get(&key.dir).copied();
             let is_active = |key: &SegmentKey| base(key).is_none_or(|base| base == key.base_offset);
-            let is_small = job.len() < config.direct_file_bytes;
+            // Without bytes before it nothing ties an item to this very file: a segment that was
+            // removed and made again would get the old one's bytes.
+            let is_small = job.len() < config.direct_file_bytes && job.from > 0;
             let may_wait = is_last && job.key.as_ref().is_some_and(is_active);
             if is_small && may_wait && job.is_current(group) {
                 plan.small.push(job);
@@ -112,6 +117,7 @@ fn jobs(log_dir: &Path, group: &[Dirty]) -> impl Iterator<Item = (Job, bool)> {
                 topic_id: dirty.topic_id,
                 from: file.from,
                 to: file.to,
+                last_batch: None,
                 dirty: Some(at),
             };
             // The later one knows where the file ends; a cut between them may lie below both starts.

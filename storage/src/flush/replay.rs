@@ -5,7 +5,8 @@
 //! with the file. Where they agree nothing is written; where they differ the image counts, because
 //! bytes that reached the disk by other ways agree with it, with these exceptions:
 //! - the partition is gone, or its directory belongs to another topic: nothing to do;
-//! - the bytes before the item are not those it continued: the file is another one, leave it;
+//! - the batch before the item is not the one it continued: the file is another one, or was cut and
+//!   has gone on, so leave it;
 //! - the file holds a whole batch of a later leader epoch there: the log was cut and went on.
 //!
 //! A replay that is interrupted is repeated from the start, with the same outcome.
@@ -15,10 +16,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use protocol_compat::batch::{BatchHeader, HEADER_LEN, crc_matches};
+use protocol_compat::batch::{BatchHeader, crc_matches};
 use protocol_compat::ids::parse_topic_id;
 use uuid::Uuid;
 
+use super::batches::{batches, header_at, header_bytes};
 use super::format::{
     BLOCK, BadSuperblock, Change, Context, GROUP_HEADER_LEN, GroupHeader, Item, RING_START,
     SUPERBLOCK_LEN, SegmentKey, Superblock, items,
@@ -80,7 +82,7 @@ pub(super) fn find(disk: &dyn Disk, path: &Path) -> Result<Found, ReplayError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(fail(error)),
     };
-    let (mut best, mut damaged) = (None::<Superblock>, false);
+    let (mut best, mut damaged) = (None::<Superblock>, true);
     for offset in [0, BLOCK] {
         let mut bytes = [0; SUPERBLOCK_LEN];
         file.read_at(&mut bytes, offset).map_err(fail)?;
@@ -90,8 +92,8 @@ pub(super) fn find(disk: &dyn Disk, path: &Path) -> Result<Found, ReplayError> {
             }
             Ok(_) => {}
             Err(BadSuperblock::TooNew(version)) => return Err(ReplayError::TooNew(version)),
-            // The maker's first sync puts both superblocks in place; before it both may be zeros.
-            Err(BadSuperblock::Damaged) => damaged |= bytes.iter().any(|byte| *byte != 0),
+            // A making that did not end may leave one of them torn, but then the other is zeros.
+            Err(BadSuperblock::Damaged) => damaged &= bytes.iter().any(|byte| *byte != 0),
         }
     }
     Ok(match best {
@@ -262,19 +264,16 @@ enum Outcome {
 }
 
 fn restore_piece(file: &dyn File, piece: &Piece, is_last: bool) -> io::Result<Outcome> {
-    let context_len = usize::from(piece.context.len);
-    let Some(start) = piece.position.checked_sub(context_len as u64) else {
+    let Some(before) = piece.position.checked_sub(u64::from(piece.context.batch_len)) else {
         return Ok(Outcome::Stale);
     };
-    let mut found = vec![0; context_len + piece.bytes.len()];
-    let read = file.read_at(&mut found, start)?;
-    found.truncate(read);
-    let Some((context, found)) = found.split_at_checked(context_len) else {
-        return Ok(Outcome::Stale);
-    };
-    if Context::of(context) != piece.context {
+    let context = Context::of(piece.context.batch_len, &header_bytes(file, before)?);
+    if context != piece.context || file.len()? < piece.position {
         return Ok(Outcome::Stale);
     }
+    let mut found = vec![0; piece.bytes.len()];
+    let read = file.read_at(&mut found, piece.position)?;
+    found.truncate(read);
     if found == piece.bytes {
         // A cut below, then these bytes, may have left older ones behind them.
         if is_last && leftover_behind(file, piece)? {
@@ -282,7 +281,7 @@ fn restore_piece(file: &dyn File, piece: &Piece, is_last: bool) -> io::Result<Ou
         }
         return Ok(Outcome::Same);
     }
-    let differs = piece.bytes.iter().zip(found).take_while(|(want, have)| want == have).count();
+    let differs = piece.bytes.iter().zip(&found).take_while(|(want, have)| want == have).count();
     if is_newer(file, piece, differs)? {
         return Ok(Outcome::Stale);
     }
@@ -293,23 +292,6 @@ fn restore_piece(file: &dyn File, piece: &Piece, is_last: bool) -> io::Result<Ou
         file.set_len(piece.end())?;
     }
     Ok(Outcome::Wrote(missing.len() as u64))
-}
-
-/// The batches of a piece with their positions in it, up to the first that is none.
-fn batches(bytes: &[u8]) -> impl Iterator<Item = (usize, BatchHeader)> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let header = BatchHeader::parse(bytes.get(at..)?).ok()?;
-        let start = at;
-        at = at.checked_add(header.total_size()).filter(|end| *end <= bytes.len())?;
-        Some((start, header))
-    })
-}
-
-fn header_at(file: &dyn File, position: u64) -> io::Result<Option<BatchHeader>> {
-    let mut head = [0; HEADER_LEN];
-    let read = file.read_at(&mut head, position)?;
-    Ok(BatchHeader::parse(head.get(..read).unwrap_or_default()).ok())
 }
 
 /// Whether the file holds the whole batch of which this is the header.
