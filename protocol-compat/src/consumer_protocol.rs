@@ -118,10 +118,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_what_it_writes(topics in prop::collection::vec("[a-z]{0,9}", 0..5), numbers in prop::collection::vec(any::<i32>(), 0..5)) {
+        fn reads_what_it_writes(
+            topics in prop::collection::vec("[a-z]{0,9}", 0..5),
+            numbers in prop::collection::vec(any::<i32>(), 0..5),
+        ) {
             let names: Vec<&str> = topics.iter().map(String::as_str).collect();
             prop_assert_eq!(subscribed_topics(&encode_subscription(&names)), Some(topics.clone()));
-            let parts: Vec<(&str, &[i32])> = names.iter().map(|name| (*name, &numbers[..])).collect();
+            let given = names.iter().map(|name| (*name, &numbers[..]));
+            let parts: Vec<(&str, &[i32])> = given.collect();
             let want = topics.iter().map(|topic| (topic.clone(), numbers.clone())).collect();
             prop_assert_eq!(assigned_partitions(&encode_assignment(&parts)), Some(want));
         }

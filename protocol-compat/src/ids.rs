@@ -45,7 +45,8 @@ impl fmt::Display for TopicPartition {
     }
 }
 
-/// Whether a topic may bear this name; the error says which rule it breaks (Kafka `Topic.validate`).
+/// Whether a topic may bear this name; the error says which rule it breaks (Kafka
+/// `Topic.validate`).
 pub fn valid_topic_name(name: &str) -> Result<(), &'static str> {
     let legal = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'.' | b'_' | b'-');
     match name {

@@ -408,7 +408,8 @@ impl<'a> Checks<'a> {
             self.faults.push((
                 index,
                 format!(
-                    "Compacted topic cannot accept message without key in topic partition {partition}"
+                    "Compacted topic cannot accept message without key in topic partition \
+                     {partition}"
                 ),
             ));
         }
@@ -471,3 +472,6 @@ impl<'a> Checks<'a> {
 fn record_error((index, text): &(i32, String)) -> String {
     format!("RecordError(batchIndex={index}, message='{text}')")
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,14 +164,14 @@ fn lz4_frames_of_other_writers() {
 /// piece.
 #[test]
 fn bombs_stop_at_the_limit() {
-    let zeros = vec![0; 50_000_000];
+    let zeros = vec![0; 8_000_000];
     let limit = 1_000_000;
     for codec in Codec::ALL {
         let packed = codec.compress(codec.default_level(), &zeros).expect("compresses");
         let mut out = Vec::new();
         let got = codec.decompress(&packed, limit, &mut out);
         assert_eq!(got, Err(CompressionError::TooLarge { limit }), "{codec}");
-        assert!(out.capacity() < 10_000_000, "{codec} took {}", out.capacity());
+        assert!(out.capacity() < 4_000_000, "{codec} took {}", out.capacity());
         assert!(inflate(codec, &packed, zeros.len()).is_ok());
         assert!(inflate(codec, &packed, zeros.len() - 1).is_err());
     }
@@ -194,9 +194,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn round_trips(plain in prop::collection::vec(0u8..4, 0..5_000), number in 0u8..5, cut in 0usize..5_000) {
+    fn round_trips(
+        plain in prop::collection::vec(0u8..4, 0..5_000),
+        number in 0u8..5,
+        cut in 0usize..5_000,
+    ) {
         let codec = Codec::from_number(number).expect("a codec");
-        let mut deflater = Deflater::new(codec, codec.default_level(), Vec::new(), usize::MAX).expect("fits");
+        let level = codec.default_level();
+        let mut deflater = Deflater::new(codec, level, Vec::new(), usize::MAX).expect("fits");
         let (a, b) = plain.split_at(cut.min(plain.len()));
         deflater.write(a).expect("fits");
         deflater.write(b).expect("fits");

@@ -137,8 +137,11 @@ fn claims_are_not_believed() {
 
 proptest! {
     #[test]
-    fn noise_never_panics(key in prop::collection::vec(any::<u8>(), 0..40),
-                          value in prop::collection::vec(any::<u8>(), 0..80), version in 0i16..5) {
+    fn noise_never_panics(
+        key in prop::collection::vec(any::<u8>(), 0..40),
+        value in prop::collection::vec(any::<u8>(), 0..80),
+        version in 0i16..5,
+    ) {
         let _ = GroupRecord::decode(&key, Some(&value));
         let value = [&version.to_be_bytes()[..], &value].concat();
         let _ = OffsetCommitValue::decode(&value);
@@ -146,21 +149,39 @@ proptest! {
     }
 
     #[test]
-    fn every_version_reads_back(version in 0i16..5, offset: i64, epoch: i32, metadata: String,
-                                members in prop::collection::vec(("[a-z]*", any::<i32>(), any::<Vec<u8>>()), 0..4)) {
+    fn every_version_reads_back(
+        version in 0i16..5,
+        offset: i64,
+        epoch: i32,
+        metadata: String,
+        members in prop::collection::vec(("[a-z]*", any::<i32>(), any::<Vec<u8>>()), 0..4),
+    ) {
         let value = OffsetCommitValue {
-            offset, leader_epoch: if version >= 3 { epoch } else { -1 }, metadata,
-            commit_timestamp_ms: 1, expire_timestamp_ms: -1, topic_id: Uuid::nil(),
+            offset,
+            leader_epoch: if version >= 3 { epoch } else { -1 },
+            metadata,
+            commit_timestamp_ms: 1,
+            expire_timestamp_ms: -1,
+            topic_id: Uuid::nil(),
         };
         prop_assert_eq!(OffsetCommitValue::decode(&value.encode(version)), Ok(value));
-        let members = members.into_iter().map(|(text, timeout, bytes)| GroupMember {
-            member_id: text.clone(), group_instance_id: (version >= 3 && timeout > 0).then(|| text.clone()),
-            client_id: text.clone(), client_host: text, rebalance_timeout_ms: if version >= 1 { timeout } else { -1 },
-            session_timeout_ms: timeout, subscription: Bytes::from(bytes.clone()), assignment: Bytes::from(bytes),
-        }).collect();
+        let member = |(text, timeout_ms, bytes): (String, i32, Vec<u8>)| GroupMember {
+            member_id: text.clone(),
+            group_instance_id: (version >= 3 && timeout_ms > 0).then(|| text.clone()),
+            client_id: text.clone(),
+            client_host: text,
+            rebalance_timeout_ms: if version >= 1 { timeout_ms } else { -1 },
+            session_timeout_ms: timeout_ms,
+            subscription: Bytes::from(bytes.clone()),
+            assignment: Bytes::from(bytes),
+        };
         let value = GroupMetadataValue {
-            protocol_type: String::new(), generation: epoch, protocol: None, leader: None,
-            current_state_timestamp_ms: -1, members,
+            protocol_type: String::new(),
+            generation: epoch,
+            protocol: None,
+            leader: None,
+            current_state_timestamp_ms: -1,
+            members: members.into_iter().map(member).collect(),
         };
         prop_assert_eq!(GroupMetadataValue::decode(&value.encode(version)), Ok(value));
     }
