@@ -1,0 +1,51 @@
+# Gracchus: `make run` starts a broker, `make test` runs the tests, `make help` lists the rest.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Looks after compilers and libraries, then runs what follows.
+BUILD := deploy/setup.sh --for build
+TEST := deploy/setup.sh --for test
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+# The suites that use clients of other makers against the built binary.
+COMPAT := $(wildcard compat-tests/tests/*.rs)
+
+# Passes the output of tests on and adds up their results.
+SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
+	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
+
+.PHONY: help run build test test-unit test-compat fmt-check lint clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Build and start one broker; settings in ARGS="--override num.partitions=3"
+	@$(BUILD) cargo build --release --bin gracchus
+	@exec $(TARGET)/release/gracchus $(ARGS)
+
+build: ## Build the broker: target/release/gracchus
+	@$(BUILD) cargo build --release --bin gracchus
+
+test: ## Run all tests, the ones with real clients last
+	@{ $(MAKE) --no-print-directory test-unit; $(MAKE) --no-print-directory test-compat; } | $(SUM)
+
+test-unit: ## Run the tests of our own crates
+	@$(TEST) cargo test
+
+test-compat: ## Run the tests with real Kafka clients against the built broker
+ifneq ($(COMPAT),)
+	@$(TEST) cargo build --bin gracchus
+	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) cargo test -p compat-tests
+endif
+
+fmt-check: ## Say whether the sources are formatted
+	@cargo fmt --all --check
+
+lint: ## Run clippy over our own crates, warnings are errors
+	@$(BUILD) cargo clippy --all-targets -- -D warnings
+
+clean: ## Remove what was built; data of brokers stay
+	@cargo clean
