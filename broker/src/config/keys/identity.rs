@@ -7,7 +7,7 @@ rows! { IDENTITY_ROWS;
     /// Which parts this process plays: `broker` serves clients, `controller` votes in the
     /// metadata quorum, both together is the default.
     PROCESS_ROLES "process.roles" List = "broker,controller", ListOf(&["broker", "controller"]),
-        High ReadOnly Acts;
+        High ReadOnly Later;
 
     /// The number that names this node in the cluster; every node needs its own.
     NODE_ID "node.id" Int = 1, AtLeast(0), High ReadOnly Acts;
