@@ -23,7 +23,7 @@ impl Rng {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -33,7 +33,7 @@ impl Rng {
 
     /// A number below `bound`, which is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.any() % bound
     }
 
     /// True once in `n` times.
@@ -96,7 +96,7 @@ impl Generator {
         // Different messages from one seed should not begin alike.
         let salt = (api.key as u64) << 32 | version as u64;
         let mut rng = Rng::new(seed ^ salt.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        rng.next();
+        rng.any();
         let version = Version { number: version, flexible: api.is_flexible(version) };
         Generator { rng, version, odd }
     }
@@ -106,7 +106,7 @@ impl Generator {
         self.structure(item, &mut out);
         if self.oddly() {
             for _ in 0..self.rng.below(20) {
-                out.odd.put_u8(self.rng.next() as u8);
+                out.odd.put_u8(self.rng.any() as u8);
             }
         }
         Body { plain: out.plain.to_vec(), odd: out.odd.to_vec() }
@@ -152,7 +152,7 @@ impl Generator {
         plain.sort_by_key(|(tag, _)| *tag);
         self.unknown_tags(item, &mut odd);
         if odd.is_empty() && self.oddly() {
-            self.uvarint(&mut out.odd, 0x8000_0000 | self.rng.clone().next() as u32);
+            self.uvarint(&mut out.odd, 0x8000_0000 | self.rng.clone().any() as u32);
         } else {
             self.uvarint(&mut out.odd, odd.len() as u32);
         }
@@ -160,7 +160,7 @@ impl Generator {
             self.uvarint(&mut out.odd, tag);
             let known = item.tagged(tag).is_some();
             let wrong = known && self.oddly();
-            let size = if wrong { self.rng.next() as u32 } else { payload.len() as u32 };
+            let size = if wrong { self.rng.any() as u32 } else { payload.len() as u32 };
             self.uvarint(&mut out.odd, size);
             out.odd.put_slice(&payload);
         }
@@ -177,9 +177,9 @@ impl Generator {
         while self.oddly() {
             let mut payload = BytesMut::new();
             for _ in 0..self.rng.below(5) {
-                payload.put_u8(self.rng.next() as u8);
+                payload.put_u8(self.rng.any() as u8);
             }
-            let tag = if self.rng.once_in(2) { 100 } else { self.rng.next() as u32 };
+            let tag = if self.rng.once_in(2) { 100 } else { self.rng.any() as u32 };
             if item.tagged(tag).is_none() {
                 let place = self.rng.below(odd.len() as u64 + 1) as usize;
                 odd.insert(place, (tag, payload));
@@ -225,7 +225,7 @@ impl Generator {
 
     fn value(&mut self, ty: Type, null: bool, default: Default, out: &mut Out) {
         match ty {
-            Type::Bool if self.oddly() => out.both(&[self.rng.next() as u8]),
+            Type::Bool if self.oddly() => out.both(&[self.rng.any() as u8]),
             Type::Bool => out.both(&[self.rng.below(2) as u8]),
             Type::Int8 => out.both(&(self.int(default) as i8).to_be_bytes()),
             Type::Int16 | Type::Uint16 => out.both(&(self.int(default) as i16).to_be_bytes()),
@@ -233,8 +233,8 @@ impl Generator {
             Type::Int64 => out.both(&self.int(default).to_be_bytes()),
             Type::Float64 => out.both(&(self.rng.below(1000) as f64 / 8.0).to_be_bytes()),
             Type::Uuid => {
-                out.both(&self.rng.next().to_be_bytes());
-                out.both(&self.rng.next().to_be_bytes());
+                out.both(&self.rng.any().to_be_bytes());
+                out.both(&self.rng.any().to_be_bytes());
             }
             Type::String | Type::Bytes | Type::Records | Type::Array(_) if null => {
                 self.null(matches!(ty, Type::String), out);
@@ -244,7 +244,7 @@ impl Generator {
                 let len = self.rng.below(40) as usize;
                 self.len(false, len, out);
                 for _ in 0..len {
-                    out.both(&[self.rng.next() as u8]);
+                    out.both(&[self.rng.any() as u8]);
                 }
             }
             Type::Array(element) => {
@@ -263,7 +263,7 @@ impl Generator {
         match (self.rng.below(4), default) {
             (0, Default::Int(value)) => value,
             (0 | 1, _) => self.rng.below(10) as i64 - 1,
-            _ => self.rng.next() as i64,
+            _ => self.rng.any() as i64,
         }
     }
 
@@ -277,7 +277,7 @@ impl Generator {
         }
         if self.oddly() {
             for _ in 0..1 + self.rng.below(4) {
-                bytes.push(0x80 | self.rng.next() as u8);
+                bytes.push(0x80 | self.rng.any() as u8);
             }
         }
         let text = wire::text(&bytes);

@@ -21,25 +21,25 @@ fn run(target: &str, harness: fn(&[u8])) {
 
 #[test]
 fn frames() {
-    run("frames", harness::any_frames);
+    run("frames", harness::messages::any_frames);
 }
 
 #[test]
 fn requests() {
-    run("requests", harness::any_request);
+    run("requests", harness::messages::any_request);
 }
 
 #[test]
 fn batches() {
-    run("batches", harness::any_batches);
+    run("batches", harness::batches::any_batches);
 }
 
 #[test]
 fn inflate() {
-    run("inflate", harness::any_compressed);
+    run("inflate", harness::batches::any_compressed);
 }
 
 #[test]
 fn produce() {
-    run("produce", harness::any_produce);
+    run("produce", harness::batches::any_produce);
 }

@@ -4,12 +4,12 @@
 mod harness;
 
 use bytes::Bytes;
-use harness::{TYPES, one_request, types};
+use harness::messages::{TYPES, one_request, types};
 use protocol_compat::random::{self, Rng};
 use protocol_compat::schema::APIS;
 use protocol_compat::{shape, versions};
 
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 5;
 
 /// Runs `check` for each API, version and seed.
 fn each(check: impl Fn(i16, i16, u64)) {
@@ -119,7 +119,7 @@ fn changed_bytes_are_decoded_or_refused() {
             }
         }
     });
-    assert!(taken.get() > 1000, "only {} were still well formed", taken.get());
+    assert!(taken.get() > 500, "only {} were still well formed", taken.get());
 }
 
 /// One byte more, less, or other.
@@ -129,7 +129,7 @@ fn change(body: &mut Vec<u8>, rng: &mut Rng) {
         0 => 0,
         1 => 0xff,
         2 => rng.below(8) as u8,
-        _ => rng.next() as u8,
+        _ => rng.any() as u8,
     };
     match (rng.below(8), body.get_mut(at)) {
         (0, _) | (_, None) => body.insert(at, byte),

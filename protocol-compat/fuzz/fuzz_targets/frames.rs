@@ -1,7 +1,7 @@
 //! A stream of frames, as a socket gives it.
 #![no_main]
 
-#[path = "../../tests/harness/mod.rs"]
+#[path = "../../tests/harness/messages.rs"]
 mod harness;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| harness::any_frames(data));

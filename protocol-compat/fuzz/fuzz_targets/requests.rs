@@ -1,7 +1,7 @@
 //! One request: key, version, body.
 #![no_main]
 
-#[path = "../../tests/harness/mod.rs"]
+#[path = "../../tests/harness/messages.rs"]
 mod harness;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| harness::any_request(data));
