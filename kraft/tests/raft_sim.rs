@@ -1,9 +1,10 @@
 //! The quorum under faults: whole clusters in virtual time, from a seed.
 //!
-//! Each seed draws its own mix of faults (`sim/plan.rs`), runs them against 1, 3 or 5 voters and some
-//! learners with disks that lose what was not synced (`sim/world.rs`), and checks after every step what
-//! Raft promises (`sim/check.rs`). Then all is healed and the cluster must come together.
-//! More seeds, or one alone: `RAFT_SEEDS=17..18 RAFT_VOTERS=3 cargo test -p kraft --test raft_sim more`.
+//! Each seed draws its own mix of faults (`sim/plan.rs`), runs them against 1, 3 or 5 voters and
+//! some learners with disks that lose what was not synced (`sim/world.rs`), and checks after every
+//! step what Raft promises (`sim/check.rs`). Then all is healed and the cluster must come together.
+//! More seeds, or one alone: `RAFT_SEEDS=17..18 RAFT_VOTERS=3 cargo test -p kraft --test raft_sim
+//! more`.
 
 mod sim;
 

@@ -30,9 +30,11 @@ impl<M: Machine> Default for Released<M> {
     }
 }
 
-/// Waiting outcomes. Bounded by the shell: one reply per request in flight, one step per reply or timer.
+/// Waiting outcomes. Bounded by the shell: one reply per request in flight, one step per reply or
+/// timer.
 pub(super) struct Parked<M: Machine> {
-    /// By the end offset they wait for; sorted by construction, a step ends after the one before it.
+    /// By the end offset they wait for; sorted by construction, a step ends after the one before
+    /// it.
     waiting: VecDeque<(i64, Released<M>)>,
 }
 

@@ -1,5 +1,5 @@
-//! Test support: a shard on a log in memory, for the tests of any [`Machine`]. Nothing of the broker
-//! itself uses it.
+//! Test support: a shard on a log in memory, for the tests of any [`Machine`]. Nothing of the
+//! broker itself uses it.
 
 use super::{Machine, Refused, Released, Shard, Token};
 
@@ -103,7 +103,8 @@ where
         self.keep(released);
     }
 
-    /// Leadership moves on and comes back: callers get their answers, a new shard loads the same log.
+    /// Leadership moves on and comes back: callers get their answers, a new shard loads the same
+    /// log.
     pub fn fail_over(&mut self, soft: M::Soft) {
         let released = self.shard.close(Refused::NotLeader);
         self.keep(released);

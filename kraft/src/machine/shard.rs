@@ -1,9 +1,10 @@
-//! Runs one machine over one log: Loading -> Active -> Closed. Synchronous and without I/O of its own.
+//! Runs one machine over one log: Loading -> Active -> Closed. Synchronous and without I/O of its
+//! own.
 //!
-//! A step is: decide, append the records (one call), apply them, park replies and effects at the end
-//! offset of that append. One step at a time, so no undo is needed: hard state only ever holds what the
-//! log holds. Records that the log later loses (a deposed leader) take the whole shard with them: the
-//! shell closes it and loads a new one.
+//! A step is: decide, append the records (one call), apply them, park replies and effects at the
+//! end offset of that append. One step at a time, so no undo is needed: hard state only ever holds
+//! what the log holds. Records that the log later loses (a deposed leader) take the whole shard
+//! with them: the shell closes it and loads a new one.
 
 use super::parked::{Parked, Released};
 use super::timers::Timers;
@@ -12,7 +13,8 @@ use super::{Machine, Outbox, Refused, Token};
 /// After a failed append in a timer step the timer is due again this much later (Kafka: 500).
 pub const TIMER_RETRY_MS: i64 = 500;
 
-/// Appends the records of one step as one batch and returns the log's end offset (exclusive) after them.
+/// Appends the records of one step as one batch and returns the log's end offset (exclusive) after
+/// them.
 pub type Append<'a, R> = &'a mut dyn FnMut(&[R]) -> Result<i64, Refused>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,9 +71,9 @@ impl<M: Machine> Shard<M> {
         }
     }
 
-    /// The whole log up to `end_offset` is loaded; `watermark` of it is known to be committed. Requests
-    /// are taken from here on; their replies wait for what was loaded beyond the watermark too.
-    /// Does nothing once closed.
+    /// The whole log up to `end_offset` is loaded; `watermark` of it is known to be committed.
+    /// Requests are taken from here on; their replies wait for what was loaded beyond the watermark
+    /// too. Does nothing once closed.
     pub fn activate(&mut self, now_ms: i64, end_offset: i64, watermark: i64) -> Released<M> {
         assert!(watermark <= end_offset, "watermark {watermark} beyond log end {end_offset}");
         match self.phase {
@@ -114,8 +116,8 @@ impl<M: Machine> Shard<M> {
         self.timers.deadline(key)
     }
 
-    /// Runs the timers that are due, each as a step of its own, by (deadline, key). A timer armed by one
-    /// of these steps waits for the next call even if it is due already.
+    /// Runs the timers that are due, each as a step of its own, by (deadline, key). A timer armed
+    /// by one of these steps waits for the next call even if it is due already.
     pub fn fire(&mut self, now_ms: i64, append: Append<'_, M::Record>) -> Released<M> {
         let mut released = Released::default();
         for (deadline_ms, key) in self.timers.due(now_ms) {
@@ -142,8 +144,9 @@ impl<M: Machine> Shard<M> {
         self.parked.release(self.watermark)
     }
 
-    /// Ends the shard: every caller still waiting, parked here or in soft state, is answered with `why`;
-    /// effects that did not leave yet never will. State is dropped. Closing again does nothing.
+    /// Ends the shard: every caller still waiting, parked here or in soft state, is answered with
+    /// `why`; effects that did not leave yet never will. State is dropped. Closing again does
+    /// nothing.
     pub fn close(&mut self, why: Refused) -> Released<M> {
         let mut released = Released::default();
         if matches!(self.phase, Phase::Closed(_)) {

@@ -32,7 +32,8 @@ impl<K: Clone + Ord> Timers<K> {
         }
     }
 
-    /// Disarms `key` if it is still armed for exactly this deadline; false means it was moved meanwhile.
+    /// Disarms `key` if it is still armed for exactly this deadline; false means it was moved
+    /// meanwhile.
     pub(super) fn take(&mut self, key: &K, deadline_ms: i64) -> bool {
         let armed = self.by_key.get(key) == Some(&deadline_ms);
         if armed {

@@ -1,9 +1,9 @@
-//! Bytes of quorum messages and of what the Raft log keeps on disk. Bounded: nothing is allocated for a
-//! length that the input does not hold.
+//! Bytes of quorum messages and of what the Raft log keeps on disk. Bounded: nothing is allocated
+//! for a length that the input does not hold.
 //!
 //! raft-rs would use protobuf; protobuf 2 has an unfixed stack overflow on crafted input
-//! (RUSTSEC-2024-0437), so not one of its parsers sees bytes from a socket or a disk. Both layouts start
-//! with a version byte, are big-endian, and are promises: golden tests hold them.
+//! (RUSTSEC-2024-0437), so not one of its parsers sees bytes from a socket or a disk. Both layouts
+//! start with a version byte, are big-endian, and are promises: golden tests hold them.
 
 use bytes::Bytes;
 use raft::eraftpb::{ConfState, Entry, EntryType, HardState, Message, MessageType, Snapshot};
@@ -287,8 +287,8 @@ pub(super) struct MemberChange {
 }
 
 impl MemberChange {
-    /// The bytes of raft-rs's `ConfChange` for this change: it parses what is proposed locally, and only
-    /// that. Fields: type (2), node id (3), context (4).
+    /// The bytes of raft-rs's `ConfChange` for this change: it parses what is proposed locally, and
+    /// only that. Fields: type (2), node id (3), context (4).
     pub(super) fn encode(self) -> Vec<u8> {
         let mut out = vec![0x10, self.kind as u8, 0x18];
         let mut id = self.id;

@@ -1,12 +1,14 @@
-//! The Raft log and everything else a node must remember, over one [`Kv`]. Implements `raft::Storage`.
+//! The Raft log and everything else a node must remember, over one [`Kv`]. Implements
+//! `raft::Storage`.
 //!
-//! Keys, all under `raft/`: `i` identity, `h` hard state, `t` the (index, term) up to which the log is
-//! truncated, `e<index>` entries, `c<index>` the membership from that index on, `p<id>` whose disk
-//! speaks for a member, `m<index>` and `d<index><chunk>` snapshots. Numbers in keys are big-endian.
+//! Keys, all under `raft/`: `i` identity, `h` hard state, `t` the (index, term) up to which the log
+//! is truncated, `e<index>` entries, `c<index>` the membership from that index on, `p<id>` whose
+//! disk speaks for a member, `m<index>` and `d<index><chunk>` snapshots. Numbers in keys are
+//! big-endian.
 //!
-//! What must be durable together is one batch. Batches without sync may be lost in a crash, but never a
-//! later one without an earlier one, so every flushed state is one that `open` accepts.
-//! A read error after `open` makes raft-rs panic: the quorum thread cannot go on without its log.
+//! What must be durable together is one batch. Batches without sync may be lost in a crash, but
+//! never a later one without an earlier one, so every flushed state is one that `open` accepts. A
+//! read error after `open` makes raft-rs panic: the quorum thread cannot go on without its log.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -52,7 +54,8 @@ fn number_of(key: &[u8]) -> Result<u64, RaftError> {
 
 pub(super) struct Log {
     kv: Box<dyn Kv>,
-    /// As the next batch will store it. Term and vote are on disk; the commit index may be ahead of it.
+    /// As the next batch will store it. Term and vote are on disk; the commit index may be ahead of
+    /// it.
     hard: HardState,
     /// The last index that is no longer in the log. Snapshots reach at least as far.
     truncated: SnapshotId,
@@ -66,6 +69,7 @@ pub(super) struct Log {
     older: BTreeSet<u64>,
     /// The membership from an index on: one at or below the newest snapshot, and all later ones.
     members: BTreeMap<u64, ConfState>,
+    no_members: ConfState,
     directories: BTreeMap<u64, Uuid>,
     /// Goes out with the next batch; losing it costs nothing.
     pending: KvBatch,
@@ -75,8 +79,9 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens or creates the log. A new one starts as a voter of `voters` if the node is among them, else
-    /// empty: it waits for a leader to bring a snapshot. Creating is not synced; the first vote is.
+    /// Opens or creates the log. A new one starts as a voter of `voters` if the node is among them,
+    /// else empty: it waits for a leader to bring a snapshot. Creating is not synced; the first
+    /// vote is.
     ///
     /// Errors: the store belongs to another node or disk, or what it holds is no log of ours.
     pub(super) fn open(
@@ -105,6 +110,7 @@ impl Log {
             snapshot: no_snapshot(chunk_bytes),
             older: BTreeSet::new(),
             members: BTreeMap::new(),
+            no_members: ConfState::default(),
             directories: BTreeMap::new(),
             pending: KvBatch::new(),
             snapshot_wanted: Cell::new(false),
@@ -178,11 +184,11 @@ impl Log {
             return Ok(());
         }
         let (truncated, last) = (self.truncated.index, self.last);
+        let members = self.members.keys().next();
         Err(RaftError::Corrupt(format!(
-            "truncated {truncated}, snapshot {snapshot}, commit {commit}, last {last:?}, hard state \
-             {:?}, members from {:?}",
-            self.hard,
-            self.members.keys().next()
+            "truncated {truncated}, snapshot {snapshot}, commit {commit}, last {last:?}, {:?}, \
+             members from {members:?}",
+            self.hard
         )))
     }
 
@@ -196,10 +202,14 @@ impl Log {
         self.snapshot.id
     }
 
-    /// The newest membership and the index it came with.
-    pub(super) fn members(&self) -> (u64, ConfState) {
-        let newest = self.members.last_key_value();
-        newest.map_or((0, ConfState::default()), |(index, members)| (*index, members.clone()))
+    /// The newest membership; empty before the first snapshot.
+    pub(super) fn members(&self) -> &ConfState {
+        self.members.last_key_value().map_or(&self.no_members, |(_, members)| members)
+    }
+
+    /// The index that the newest membership came with.
+    pub(super) fn members_index(&self) -> u64 {
+        self.members.last_key_value().map_or(0, |(index, _)| *index)
     }
 
     pub(super) fn directory(&self, id: u64) -> Option<Uuid> {
@@ -272,8 +282,8 @@ impl Log {
 
     // What the node stores.
 
-    /// Everything a `Ready` wants on disk, in one batch, synced when raft-rs says so. `snapshot` holds
-    /// the bytes if the ready brings a snapshot.
+    /// Everything a `Ready` wants on disk, in one batch, synced when raft-rs says so. `snapshot`
+    /// holds the bytes if the ready brings a snapshot.
     pub(super) fn persist(
         &mut self,
         ready: &Ready,
@@ -308,8 +318,8 @@ impl Log {
         self.write(batch, true)
     }
 
-    /// The membership as of a committed entry, synced together with a commit index that covers it: a
-    /// node must not fall back to an older membership after a crash.
+    /// The membership as of a committed entry, synced together with a commit index that covers it:
+    /// a node must not fall back to an older membership after a crash.
     pub(super) fn set_members(&mut self, index: u64, members: ConfState) -> Result<(), KvError> {
         assert!(index <= self.hard.commit, "membership of an uncommitted entry");
         let mut batch = KvBatch::new();
@@ -319,9 +329,9 @@ impl Log {
         self.write(batch, true)
     }
 
-    /// Stores a snapshot of the state after `index` and truncates the log up to `truncate_to` at most.
-    /// Older snapshots stay while `fetched` names them. Not synced: losing this batch leaves the older
-    /// snapshot and the longer log.
+    /// Stores a snapshot of the state after `index` and truncates the log up to `truncate_to` at
+    /// most. Older snapshots stay while `fetched` names them. Not synced: losing this batch leaves
+    /// the older snapshot and the longer log.
     pub(super) fn create_snapshot(
         &mut self,
         index: u64,
@@ -499,7 +509,7 @@ impl Log {
 
 impl Storage for Log {
     fn initial_state(&self) -> raft::Result<RaftState> {
-        Ok(RaftState::new(self.hard.clone(), self.members().1))
+        Ok(RaftState::new(self.hard.clone(), self.members().clone()))
     }
 
     fn entries(
@@ -536,8 +546,8 @@ impl Storage for Log {
         Ok(self.last.index)
     }
 
-    /// The newest snapshot, if its membership has the peer: raft-rs ignores one that has not, and the
-    /// leader would wait for ever. Otherwise the applier is asked for a newer one.
+    /// The newest snapshot, if its membership has the peer: raft-rs ignores one that has not, and
+    /// the leader would wait for ever. Otherwise the applier is asked for a newer one.
     fn snapshot(&self, request_index: u64, to: u64) -> raft::Result<Snapshot> {
         let StoredSnapshot { id, descriptor, members, .. } = &self.snapshot;
         let has_peer = members.voters.contains(&to) || members.learners.contains(&to);

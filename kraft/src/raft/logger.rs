@@ -1,5 +1,5 @@
-//! Routes what raft-rs logs (slog) to `tracing`. One level lower than raft-rs thinks: its "info" is each
-//! late message and each vote.
+//! Routes what raft-rs logs (slog) to `tracing`. One level lower than raft-rs thinks: its "info" is
+//! each late message and each vote.
 
 use std::fmt::{self, Write};
 

@@ -1,18 +1,19 @@
-//! The metadata quorum: one node of a Raft group, driven from outside by ticks, messages and proposals.
+//! The metadata quorum: one node of a Raft group, driven from outside by ticks, messages and
+//! proposals.
 //!
-//! [`RaftNode`] wraps raft-rs with what it leaves open: storage over [`storage::kv::Kv`], a message codec
-//! of its own, snapshots in chunks, log truncation, membership by one change at a time, the check of who
-//! speaks. Not here: sockets, time, the meaning of entries (`controller`, `image`).
+//! [`RaftNode`] wraps raft-rs with what it leaves open: storage over [`storage::kv::Kv`], a message
+//! codec of its own, snapshots in chunks, log truncation, membership by one change at a time, the
+//! check of who speaks. Not here: sockets, time, the meaning of entries (`controller`, `image`).
 //!
 //! One thread owns a node and loops: take what waits (messages to [`RaftNode::step`], proposals to
 //! [`RaftNode::propose`], due ticks to [`RaftNode::tick`]), then while [`RaftNode::has_ready`] call
-//! [`RaftNode::ready`] and act on its [`Outputs`] in this order: restore `snapshot` if there is one,
-//! apply `committed`, call [`RaftNode::applied`], send `messages`.
+//! [`RaftNode::ready`] and act on its [`Outputs`] in this order: restore `snapshot` if there is
+//! one, apply `committed`, call [`RaftNode::applied`], send `messages`.
 //!
-//! **What survives.** A node remembers the log and its newest snapshot, not what was applied after it.
-//! After a restart the first `Outputs` bring that snapshot and then every entry that is known to be
-//! committed; whether that is all that was committed before only a leader tells. A caller with durable
-//! state of its own skips the entries it has.
+//! **What survives.** A node remembers the log and its newest snapshot, not what was applied after
+//! it. After a restart the first `Outputs` bring that snapshot and then every entry that is known
+//! to be committed; whether that is all that was committed before only a leader tells. A caller
+//! with durable state of its own skips the entries it has.
 
 mod codec;
 mod log;
@@ -37,11 +38,11 @@ pub struct RaftConfig {
     /// Kafka's `node.id`, 0 or more.
     pub node_id: i32,
     /// Made at random with the data directory and kept beside it: which disk this is. A voter that
-    /// comes back with another one is refused by the others until it was removed and added again, since
-    /// it may have forgotten its votes.
+    /// comes back with another one is refused by the others until it was removed and added again,
+    /// since it may have forgotten its votes.
     pub directory_id: Uuid,
-    /// The founding voters; looked at only when the store is empty, and then the same on all of them.
-    /// A node that is not among them waits until a leader adds it.
+    /// The founding voters; looked at only when the store is empty, and then the same on all of
+    /// them. A node that is not among them waits until a leader adds it.
     pub voters: Vec<i32>,
     /// A follower that hears no leader for `t` ticks asks for votes; each term draws `t` in
     /// `election_ticks..2 * election_ticks` from `seed`.
@@ -57,8 +58,8 @@ pub struct RaftConfig {
 }
 
 impl RaftConfig {
-    /// The defaults for a node: election after 10 to 20 ticks, heartbeat each 2nd, 1024 entries kept,
-    /// chunks of 256 KiB.
+    /// The defaults for a node: election after 10 to 20 ticks, heartbeat each 2nd, 1024 entries
+    /// kept, chunks of 256 KiB.
     pub fn new(node_id: i32, directory_id: Uuid, voters: Vec<i32>, seed: u64) -> RaftConfig {
         RaftConfig {
             node_id,
@@ -123,8 +124,8 @@ pub enum MemberChange {
     Remove { node_id: i32 },
 }
 
-/// Where a proposal will be committed, if it will: when the entry at `index` arrives with another term,
-/// the proposal is lost.
+/// Where a proposal will be committed, if it will: when the entry at `index` arrives with another
+/// term, the proposal is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Proposed {
     pub index: u64,

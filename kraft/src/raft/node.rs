@@ -1,9 +1,10 @@
-//! One node of the quorum: raft-rs, its log, and the order in which things become durable and visible.
+//! One node of the quorum: raft-rs, its log, and the order in which things become durable and
+//! visible.
 //!
 //! The traps of raft-rs that this file answers for: nothing may be stepped between `ready` and
-//! `advance`; messages of a follower leave after the sync; the commit index reaches the disk with or
-//! before anything that depends on it. Messages of peers are checked in `peers.rs` before raft-rs sees
-//! them, because it panics on what an honest peer would not send.
+//! `advance`; messages of a follower leave after the sync; the commit index reaches the disk with
+//! or before anything that depends on it. Messages of peers are checked in `peers.rs` before
+//! raft-rs sees them, because it panics on what an honest peer would not send.
 
 mod peers;
 
@@ -55,8 +56,8 @@ struct Heard {
 pub struct RaftNode {
     raw: RawNode<Log>,
     config: RaftConfig,
-    /// Entries up to here were handed out. What raft-rs calls applied: all that it wants to know is that
-    /// changes of members took effect, and they do when handed out.
+    /// Entries up to here were handed out. What raft-rs calls applied: all that it wants to know is
+    /// that changes of members took effect, and they do when handed out.
     handed: u64,
     /// Entries up to here are in the caller's state.
     applied: u64,
@@ -105,8 +106,7 @@ impl RaftNode {
             dead: false,
         };
         node.redraw_election_timeout();
-        let voters = node.raw.raft.store().members().1.voters;
-        if voters == [identity.id] {
+        if node.raw.raft.store().members().voters == [identity.id] {
             node.campaign()?;
         }
         Ok(node)
@@ -200,21 +200,22 @@ impl RaftNode {
         Ok(())
     }
 
-    /// Starts to hand leadership to another voter; watch `Outputs` for the outcome. Proposals are busy
-    /// meanwhile, one election timeout at most.
+    /// Starts to hand leadership to another voter; watch `Outputs` for the outcome. Proposals are
+    /// busy meanwhile, one election timeout at most.
     ///
     /// Errors: `NotLeader`, `Members`.
     pub fn transfer_leader(&mut self, to: i32) -> Result<(), RaftError> {
         self.alive()?;
         self.leading()?;
-        if to < 0 || !self.raw.raft.store().members().1.voters.contains(&raft_id(to)) {
+        if to < 0 || !self.raw.raft.store().members().voters.contains(&raft_id(to)) {
             return Err(RaftError::Members("not a voter"));
         }
         self.raw.transfer_leader(raft_id(to));
         Ok(())
     }
 
-    /// Messages to this node were lost (a queue was full, a connection broke): entries are sent anew.
+    /// Messages to this node were lost (a queue was full, a connection broke): entries are sent
+    /// anew.
     pub fn report_unreachable(&mut self, node_id: i32) {
         if node_id >= 0 && !self.dead {
             self.raw.report_unreachable(raft_id(node_id));
@@ -254,7 +255,7 @@ impl RaftNode {
         out.messages.extend(driver.into_iter().map(|(to, packet)| self.frame(to, packet)));
         let raft = &self.raw.raft;
         if std::mem::take(&mut self.members_changed) {
-            out.members = Some(members(&raft.store().members().1));
+            out.members = Some(members(raft.store().members()));
         }
         out.snapshot_wanted = raft.store().take_snapshot_wanted();
         out.role = self.role();
@@ -271,8 +272,8 @@ impl RaftNode {
         self.applied = self.applied.max(index);
     }
 
-    /// Keeps `data` as the state after `index` (applied, and newer than the last snapshot, else nothing
-    /// happens) and truncates the log.
+    /// Keeps `data` as the state after `index` (applied, and newer than the last snapshot, else
+    /// nothing happens) and truncates the log.
     ///
     /// Errors: `TooLarge`, or fatal ones.
     pub fn create_snapshot(&mut self, index: u64, data: Bytes) -> Result<(), RaftError> {
@@ -296,7 +297,7 @@ impl RaftNode {
     pub fn status(&self) -> Status {
         let raft = &self.raw.raft;
         let log = raft.store();
-        let members = members(&log.members().1);
+        let members = members(log.members());
         let progress = if raft.state == StateRole::Leader { self.progress() } else { Vec::new() };
         Status {
             node_id: self.config.node_id,
@@ -377,7 +378,7 @@ impl RaftNode {
 
     /// A committed change of members takes effect, unless the stored membership has it already.
     fn change(&mut self, index: u64, data: &[u8]) -> Result<(), RaftError> {
-        if index <= self.raw.raft.store().members().0 {
+        if index <= self.raw.raft.store().members_index() {
             return Ok(());
         }
         let change = codec::MemberChange::decode(data)
@@ -448,7 +449,7 @@ impl RaftNode {
 
     /// Checks a change against the present members.
     fn plan(&self, change: MemberChange) -> Result<codec::MemberChange, &'static str> {
-        let members = members(&self.raw.raft.store().members().1);
+        let members = members(self.raw.raft.store().members());
         let is_voter = |node_id| members.voters.contains(&node_id);
         let is_learner = |node_id| members.learners.contains(&node_id);
         let (kind, node_id, directory_id) = match change {
@@ -494,7 +495,8 @@ impl RaftNode {
         self.applied.saturating_sub(self.config.entries_kept).min(needed.unwrap_or(u64::MAX))
     }
 
-    fn role(&self) -> Role {
+    /// Cheaper than [`RaftNode::status`], as are the next ones.
+    pub fn role(&self) -> Role {
         let raft = &self.raw.raft;
         match raft.state {
             StateRole::Leader => Role::Leader,
@@ -504,9 +506,24 @@ impl RaftNode {
         }
     }
 
+    /// The term, Kafka's leader epoch of the metadata partition.
+    pub fn term(&self) -> u64 {
+        self.raw.raft.term
+    }
+
+    /// The last entry of the log, committed or not.
+    pub fn last_index(&self) -> u64 {
+        self.raw.raft.raft_log.last_index()
+    }
+
+    /// The last entry known to be committed.
+    pub fn commit_index(&self) -> u64 {
+        self.raw.raft.raft_log.committed
+    }
+
     fn progress(&self) -> Vec<MemberProgress> {
         let raft = &self.raw.raft;
-        let voters = raft.store().members().1.voters;
+        let voters = &raft.store().members().voters;
         let mut all: Vec<MemberProgress> = raft
             .prs()
             .iter()
@@ -531,8 +548,8 @@ impl RaftNode {
         all
     }
 
-    /// raft-rs draws from the thread's generator whenever it resets; this overrules it. A draw per term
-    /// depends on nothing but the seed, and two nodes that tie in one term do not in the next.
+    /// raft-rs draws from the thread's generator whenever it resets; this overrules it. A draw per
+    /// term depends on nothing but the seed, and two nodes that tie in one term do not in the next.
     fn redraw_election_timeout(&mut self) {
         let ticks = u64::from(self.config.election_ticks);
         let drawn = mix(self.config.seed ^ mix(self.raw.raft.term)) % ticks;

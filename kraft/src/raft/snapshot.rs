@@ -1,9 +1,9 @@
 //! Snapshots on their way: which bytes are there, which are asked for next, when to give up. Pure.
 //!
-//! A Raft snapshot message carries a descriptor. The follower holds that message back, fetches the bytes
-//! chunk by chunk, and steps it when they are all there; until then raft-rs knows of nothing. The leader
-//! keeps an eye on each peer that fetches, because raft-rs sends a peer in Snapshot state nothing more
-//! until it is told the outcome.
+//! A Raft snapshot message carries a descriptor. The follower holds that message back, fetches the
+//! bytes chunk by chunk, and steps it when they are all there; until then raft-rs knows of nothing.
+//! The leader keeps an eye on each peer that fetches, because raft-rs sends a peer in Snapshot
+//! state nothing more until it is told the outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,8 +85,8 @@ impl Incoming {
         }
     }
 
-    /// Chunks and requests may be lost: ask again every `retry_ticks`, give up after `idle_ticks_max`
-    /// without a new byte (the leader is gone, and so may be the snapshot).
+    /// Chunks and requests may be lost: ask again every `retry_ticks`, give up after
+    /// `idle_ticks_max` without a new byte (the leader is gone, and so may be the snapshot).
     pub(super) fn tick(&mut self, retry_ticks: u32, idle_ticks_max: u32) -> Due {
         self.idle_ticks += 1;
         if self.idle_ticks >= idle_ticks_max {

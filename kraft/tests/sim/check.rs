@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kraft::raft::{Entry, Outputs, Proposed, Role, Status};
+use kraft::raft::{Entry, Outputs, Proposed, Role};
 
 use super::plan::mix;
 
@@ -78,7 +78,7 @@ impl History {
 
     /// Leader completeness: a leader of a later term has everything that was committed before.
     /// One leader per term. Terms and commits never back.
-    pub fn outputs(&mut self, node: usize, seen: &mut Seen, out: &Outputs, status: &Status) {
+    pub fn outputs(&mut self, node: usize, seen: &mut Seen, out: &Outputs, last_index: u64) {
         assert!(out.term >= seen.term, "term back from {} to {}", seen.term, out.term);
         assert!(out.commit_index >= seen.commit_index, "commit index back");
         *seen = Seen { term: out.term, commit_index: out.commit_index };
@@ -88,7 +88,7 @@ impl History {
         let leader = self.leaders.entry(out.term).or_insert(node);
         assert_eq!(*leader, node, "two leaders in term {}", out.term);
         if let Some((index, (term, _))) = self.committed.last_key_value() {
-            let has_all = status.last_index >= *index;
+            let has_all = last_index >= *index;
             assert!(out.term < *term || has_all, "a leader lacks committed entry {index}");
         }
     }

@@ -153,8 +153,8 @@ impl World {
     /// The running leader of the highest term.
     fn leader(&self) -> Option<usize> {
         let leads = |node: &Node| {
-            let status = node.raft.as_ref()?.status();
-            (status.role == Role::Leader).then_some(status.term)
+            let raft = node.raft.as_ref()?;
+            (raft.role() == Role::Leader).then(|| raft.term())
         };
         let leaders = self.nodes.iter().enumerate();
         let leaders = leaders.filter_map(|(node, state)| Some((leads(state)?, node)));
@@ -245,8 +245,8 @@ impl World {
         self.soon(to);
     }
 
-    /// Looks at the node's outputs now or, if the plan has late nodes, a little later; whatever arrives
-    /// meanwhile is stepped first.
+    /// Looks at the node's outputs now or, if the plan has late nodes, a little later; whatever
+    /// arrives meanwhile is stepped first.
     fn soon(&mut self, node: usize) {
         let slow = self.plan.slow_node == Some(node) && !self.healing;
         let max_ms = if slow { 60 } else { self.plan.pump_delay_max_ms };
@@ -265,9 +265,9 @@ impl World {
         loop {
             let Some(raft) = &mut self.nodes[node].raft else { return };
             if !raft.has_ready() {
-                let status = raft.status();
+                let commit_index = raft.commit_index();
                 let applied = self.nodes[node].app.index;
-                assert_eq!(applied, status.commit_index, "committed and not handed out");
+                assert_eq!(applied, commit_index, "committed and not handed out");
                 return;
             }
             let performed = match raft.ready() {
@@ -287,7 +287,7 @@ impl World {
         self.trace(out.term ^ (out.commit_index << 20) ^ ((out.messages.len() as u64) << 40));
         let state = &mut self.nodes[node];
         let raft = state.raft.as_mut().expect("it just gave outputs");
-        self.history.outputs(node, &mut state.seen, &out, &raft.status());
+        self.history.outputs(node, &mut state.seen, &out, raft.last_index());
         if let Some(snapshot) = &out.snapshot {
             state.app = App::restore(&snapshot.data);
             assert_eq!(state.app.index, snapshot.index);
@@ -351,6 +351,9 @@ impl World {
 
     /// The broker adds every node that registers; so does this, while nobody changes members.
     fn join_learners(&mut self) {
+        if self.nodes.len() == self.voters {
+            return;
+        }
         let Some(leader) = self.leader() else { return };
         let directory = |node: &Node| Uuid::from_u128(u128::from(node.directory) + 1);
         let directories: Vec<Uuid> = self.nodes.iter().map(directory).collect();

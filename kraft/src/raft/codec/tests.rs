@@ -197,9 +197,14 @@ proptest! {
     }
 
     #[test]
-    fn member_changes_come_out_as_they_went_in(kind in 0usize..3, id in 1u64..=1 << 31, disk in any::<u128>()) {
-        let kinds = [ConfChangeType::AddNode, ConfChangeType::RemoveNode, ConfChangeType::AddLearnerNode];
-        let change = MemberChange { kind: kinds[kind], id, directory_id: Uuid::from_u128(disk) };
+    fn member_changes_come_out_as_they_went_in(
+        kind in 0usize..3,
+        id in 1u64..=1 << 31,
+        disk in any::<u128>(),
+    ) {
+        use ConfChangeType::{AddLearnerNode, AddNode, RemoveNode};
+        let kind = [AddNode, RemoveNode, AddLearnerNode][kind];
+        let change = MemberChange { kind, id, directory_id: Uuid::from_u128(disk) };
         prop_assert_eq!(MemberChange::decode(&change.encode()), Ok(change));
     }
 }

@@ -16,16 +16,19 @@ impl RaftNode {
     /// Whether this disk may speak for the peer. The first one heard may; a voter keeps it.
     pub(super) fn admit(&mut self, peer: u64, directory_id: Uuid) -> Result<(), &'static str> {
         let log = self.raw.raft.store();
-        let members = log.members().1;
-        match log.directory(peer) {
-            Some(known) if known == directory_id => return Ok(()),
-            Some(_) if members.voters.contains(&peer) => {
-                return Err("another disk speaks for this voter");
-            }
-            Some(_) => self.forget_progress(peer),
-            None => {}
+        let known = log.directory(peer);
+        if known == Some(directory_id) {
+            return Ok(());
         }
-        if members.voters.contains(&peer) || members.learners.contains(&peer) {
+        let is_voter = log.members().voters.contains(&peer);
+        let is_learner = log.members().learners.contains(&peer);
+        if known.is_some() && is_voter {
+            return Err("another disk speaks for this voter");
+        }
+        if known.is_some() {
+            self.forget_progress(peer);
+        }
+        if is_voter || is_learner {
             self.raw.raft.mut_store().set_directory(peer, Some(directory_id));
         }
         Ok(())

@@ -29,8 +29,8 @@ impl Kv for Recording {
     }
 }
 
-/// A learner whose every batch is kept: it is added, takes entries and member changes, falls behind,
-/// installs a snapshot, makes some of its own, is promoted.
+/// A learner whose every batch is kept: it is added, takes entries and member changes, falls
+/// behind, installs a snapshot, makes some of its own, is promoted.
 fn eventful_life() -> (Wired, Batches) {
     let mut wired = Wired::new(3, 0);
     let batches = Batches::default();
