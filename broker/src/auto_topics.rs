@@ -77,8 +77,10 @@ fn new_topic(runtime: &Runtime, name: String, brokers: usize) -> NewTopic {
         ),
         name if name == INTERNAL_TOPICS[2] => (
             config.int(keys::SHARE_COORDINATOR_STATE_TOPIC_NUM_PARTITIONS),
-            fixed
-                .internal_replication(keys::SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR, brokers),
+            fixed.internal_replication(
+                keys::SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR,
+                brokers,
+            ),
             vec![
                 own("cleanup.policy", "delete"),
                 own("compression.type", "producer"),

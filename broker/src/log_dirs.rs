@@ -218,8 +218,11 @@ impl LogDirs {
             }
         }
         for (dir, (recovery, starts, marks)) in self.dirs.iter().zip(points) {
-            let files =
-                [(RECOVERY_POINTS, recovery), (LOG_START_OFFSETS, starts), (HIGH_WATERMARKS, marks)];
+            let files = [
+                (RECOVERY_POINTS, recovery),
+                (LOG_START_OFFSETS, starts),
+                (HIGH_WATERMARKS, marks),
+            ];
             for (name, offsets) in files {
                 let path = dir.log_dir.path().join(name);
                 if let Err(error) = write_offsets(&*self.disk, &path, &offsets) {

@@ -78,6 +78,9 @@ mod tests {
         let loggers = Loggers::new(Box::new(|_| {}));
         loggers.change(vec![("storage".into(), Some("TRACE".into()))]);
         let text = directives(&loggers.levels());
-        assert!(text.contains("storage=trace") && text.contains("kraft=info,info,storage=trace"), "{text}");
+        assert!(
+            text.contains("storage=trace") && text.contains("kraft=info,info,storage=trace"),
+            "{text}"
+        );
     }
 }

@@ -142,6 +142,12 @@ impl Node {
             return Some(BrokerAddress { id, host, port, rack, fenced });
         }
         let endpoint = broker.endpoint(&conn.listener)?;
-        Some(BrokerAddress { id, host: endpoint.host.to_string(), port: endpoint.port, rack, fenced })
+        Some(BrokerAddress {
+            id,
+            host: endpoint.host.to_string(),
+            port: endpoint.port,
+            rack,
+            fenced,
+        })
     }
 }

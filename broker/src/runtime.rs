@@ -37,9 +37,7 @@ impl Runtime {
             connections_max: count(config.int(keys::MAX_CONNECTIONS)),
             connections_per_ip_max: count(config.int(keys::MAX_CONNECTIONS_PER_IP)),
             auto_create_topics: config.bool(keys::AUTO_CREATE_TOPICS_ENABLE),
-            fetch_sessions_max: count(
-                config.int(keys::MAX_INCREMENTAL_FETCH_SESSION_CACHE_SLOTS),
-            ),
+            fetch_sessions_max: count(config.int(keys::MAX_INCREMENTAL_FETCH_SESSION_CACHE_SLOTS)),
             config,
         }
     }

@@ -29,8 +29,8 @@ use crate::node::Node;
 use crate::partition::table::PartitionTable;
 use crate::producer_ids::ProducerIds;
 use crate::progress::{Phase, Progress};
-use crate::quorum::{self, Quorum, QuorumError};
 use crate::quorum::publish::Publisher;
+use crate::quorum::{self, Quorum, QuorumError};
 use crate::runtime::Runtime;
 use crate::topics::GroupTopics;
 use crate::{features, http, tasks};
@@ -72,20 +72,13 @@ pub struct Running {
 ///
 /// # Errors
 /// See [`StartError`]; nothing keeps running then.
-pub async fn start(
-    env: Env,
-    config: Config,
-    observers: Observers,
-) -> Result<Running, StartError> {
+pub async fn start(env: Env, config: Config, observers: Observers) -> Result<Running, StartError> {
     let bound = bind(&env, &config)?;
     let http_listener = bind_http(&env, &config)?;
     let progress = Arc::new(Progress::default());
     let (node_id, cluster_id) = identity(&env, &config)?;
-    let owner = Owner {
-        cluster_id: Some(cluster_id.clone()),
-        node_id,
-        new_directory_id: env.rng.uuid(),
-    };
+    let owner =
+        Owner { cluster_id: Some(cluster_id.clone()), node_id, new_directory_id: env.rng.uuid() };
     let dirs = Arc::new(LogDirs::open(&env, &config.log_dirs(), &owner)?);
     let node = build(&env, config, (node_id, cluster_id), dirs, &progress, observers);
     let flushers_done = run_flushers(&node)?;
@@ -161,9 +154,8 @@ fn bind(env: &Env, config: &Config) -> Result<Vec<Bound>, StartError> {
             .find(|advertised| advertised.name == listener.name)
             .filter(|advertised| !advertised.host.is_empty());
         let port = socket.local_addr().port();
-        let advertised = advertised.map(|at| {
-            (Arc::from(at.host.as_str()), if at.port == 0 { port } else { at.port })
-        });
+        let advertised = advertised
+            .map(|at| (Arc::from(at.host.as_str()), if at.port == 0 { port } else { at.port }));
         bound.push(Bound { listener: socket, name: Arc::from(listener.name.as_str()), advertised });
     }
     Ok(bound)
@@ -177,10 +169,10 @@ fn bind_http(
         return Ok(None);
     };
     let address = at.to_string();
-    let listener = env
-        .net
-        .listen(&at.host, at.port)
-        .map_err(|source| StartError::Listen { address: format!("{address} (http.listen)"), source })?;
+    let listener = env.net.listen(&at.host, at.port).map_err(|source| StartError::Listen {
+        address: format!("{address} (http.listen)"),
+        source,
+    })?;
     Ok(Some(listener))
 }
 
@@ -250,9 +242,7 @@ fn publisher(node: &Arc<Node>) -> Arc<Publisher> {
 }
 
 /// One flusher thread per log directory; its journal is replayed before any log is opened.
-fn run_flushers(
-    node: &Arc<Node>,
-) -> Result<Vec<oneshot::Receiver<Engine>>, StartError> {
+fn run_flushers(node: &Arc<Node>) -> Result<Vec<oneshot::Receiver<Engine>>, StartError> {
     let mut done = Vec::new();
     for dir in node.dirs.dirs() {
         let engine = engine(node, dir)?;

@@ -17,7 +17,9 @@ pub fn start(node: &Arc<Node>) {
     let retention_ms = config.long(keys::LOG_RETENTION_CHECK_INTERVAL_MS);
     let checkpoint_ms = i64::from(config.int(keys::LOG_FLUSH_OFFSET_CHECKPOINT_INTERVAL_MS));
     let first_ms = config.long(keys::LOG_INITIAL_TASK_DELAY_MS);
-    spawn(node, "housekeeper", move |node| housekeeper(node, first_ms, retention_ms, checkpoint_ms));
+    spawn(node, "housekeeper", move |node| {
+        housekeeper(node, first_ms, retention_ms, checkpoint_ms)
+    });
     spawn_on_shard(node, "group-timers", group_timers);
 }
 
@@ -42,8 +44,11 @@ impl Progress for Coordinators {
     }
 }
 
-fn spawn<F>(node: &Arc<Node>, name: &'static str, task: impl FnOnce(Arc<Node>) -> F + Send + 'static)
-where
+fn spawn<F>(
+    node: &Arc<Node>,
+    name: &'static str,
+    task: impl FnOnce(Arc<Node>) -> F + Send + 'static,
+) where
     F: Future<Output = ()> + Send + 'static,
 {
     let at = Arc::clone(node);
@@ -71,7 +76,8 @@ async fn housekeeper(node: Arc<Node>, first_ms: i64, retention_ms: i64, checkpoi
     let (mut retention_at, mut checkpoint_at) = (begin + first_ms, begin + checkpoint_ms);
     let mut purge_at = begin + first_ms;
     loop {
-        let relaxed = node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
+        let relaxed =
+            node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
         let now = clock.mono_ms();
         let flush_at = if relaxed { now + FLUSH_CHECK_MS } else { i64::MAX };
         let next = retention_at.min(checkpoint_at).min(flush_at).min(purge_at);
@@ -123,7 +129,9 @@ fn retain(node: &Node) {
                 tracing::info!(partition = %tp, segments, bytes, start, "old segments deleted");
             }
             Ok(_) => {}
-            Err(error) => tracing::error!(partition = %tp, %error, "retention failed, tried again later"),
+            Err(error) => {
+                tracing::error!(partition = %tp, %error, "retention failed, tried again later")
+            }
         }
     }
 }

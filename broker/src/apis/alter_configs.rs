@@ -29,18 +29,16 @@ pub struct AlterConfigs;
 impl Handler for AlterConfigs {
     type Request = AlterConfigsRequest;
 
-    async fn handle(
-        ctx: Ctx,
-        _version: i16,
-        request: AlterConfigsRequest,
-    ) -> AlterConfigsResponse {
+    async fn handle(ctx: Ctx, _version: i16, request: AlterConfigsRequest) -> AlterConfigsResponse {
         let resources = request.resources.iter().map(|resource| ReplacedResource {
             kind: resource.resource_type,
             name: resource.resource_name.to_string(),
             configs: resource
                 .configs
                 .iter()
-                .map(|config| (config.name.to_string(), config.value.as_ref().map(|v| v.to_string())))
+                .map(|config| {
+                    (config.name.to_string(), config.value.as_ref().map(|v| v.to_string()))
+                })
                 .collect(),
         });
         let resources: Vec<ReplacedResource> = resources.collect();
@@ -134,11 +132,7 @@ impl Handler for IncrementalAlterConfigs {
 }
 
 /// Levels of the log: this broker's alone, not kept.
-fn change_loggers(
-    ctx: &Ctx,
-    change: &ChangedResource,
-    validate_only: bool,
-) -> Result<(), Refusal> {
+fn change_loggers(ctx: &Ctx, change: &ChangedResource, validate_only: bool) -> Result<(), Refusal> {
     let levels = ctx.node.loggers.levels();
     let node_id = ctx.node.id;
     let changed = check_logger_change(&levels, node_id, &change.name, &change.ops)?;

@@ -46,7 +46,6 @@ impl Handler for ApiVersions {
         }
         response
     }
-
 }
 
 fn features(ctx: &Ctx, version: i16, response: &mut ApiVersionsResponse) {

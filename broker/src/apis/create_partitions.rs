@@ -33,9 +33,7 @@ impl Handler for CreatePartitions {
         let results = match reply {
             Ok(ControllerReply::CreatePartitions(results)) => results,
             Ok(other) => unreachable!("the answer to a creation is one: {other:?}"),
-            Err(code) => {
-                names.into_iter().map(|name| (name, Err(Refusal::bare(code)))).collect()
-            }
+            Err(code) => names.into_iter().map(|name| (name, Err(Refusal::bare(code)))).collect(),
         };
         let results = results.into_iter().map(|(name, result)| {
             let mut answer = CreatePartitionsTopicResult::default();

@@ -4,7 +4,9 @@
 //! topic ids.
 
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
-use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
+use kafka_protocol::messages::create_topics_response::{
+    CreatableTopicConfigs, CreatableTopicResult,
+};
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse, TopicName};
 use kraft::controller::{
     ControllerReply, ControllerRequest, CreateTopics as Ask, CreatedTopic, NewTopic, Refusal,

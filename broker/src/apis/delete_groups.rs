@@ -13,11 +13,7 @@ pub struct DeleteGroups;
 impl Handler for DeleteGroups {
     type Request = DeleteGroupsRequest;
 
-    async fn handle(
-        ctx: Ctx,
-        version: i16,
-        request: DeleteGroupsRequest,
-    ) -> DeleteGroupsResponse {
+    async fn handle(ctx: Ctx, version: i16, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
         let mut response = DeleteGroupsResponse::default();
         for group in request.groups_names {
             let now_ms = ctx.node.env.clock.steady_ms();

@@ -26,7 +26,8 @@ impl Handler for DeleteTopics {
                 })
                 .collect()
         } else {
-            let named = |name: &TopicName| TopicRef { name: Some(name.to_string()), id: Uuid::nil() };
+            let named =
+                |name: &TopicName| TopicRef { name: Some(name.to_string()), id: Uuid::nil() };
             request.topic_names.iter().map(named).collect()
         };
         let results = if request.timeout_ms == 0 {

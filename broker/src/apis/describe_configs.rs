@@ -35,12 +35,8 @@ fn describe(
     synonyms: bool,
     docs: bool,
 ) -> DescribeConfigsResult {
-    let names: Vec<String> = asked
-        .configuration_keys
-        .iter()
-        .flatten()
-        .map(|name| name.to_string())
-        .collect();
+    let names: Vec<String> =
+        asked.configuration_keys.iter().flatten().map(|name| name.to_string()).collect();
     let wanted = Wanted { names: &names, synonyms, docs };
     let (runtime, image) = (ctx.node.runtime(), ctx.node.quorum.image());
     let loggers = ctx.node.loggers.levels();

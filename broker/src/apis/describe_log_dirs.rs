@@ -56,7 +56,9 @@ fn describe(
         topics.entry(topic.to_string()).or_default().push(entry);
     }
     let topics = topics.into_iter().map(|(name, partitions)| {
-        DescribeLogDirsTopic::default().with_name(TopicName(text(&name))).with_partitions(partitions)
+        DescribeLogDirsTopic::default()
+            .with_name(TopicName(text(&name)))
+            .with_partitions(partitions)
     });
     result.topics = topics.collect();
     result

@@ -51,8 +51,7 @@ fn describe(ctx: &Ctx, version: i16, asked: &AskedTopic, status: Option<&Status>
             _ => {
                 answer.error_code = ErrorCode::UnknownTopicOrPartition.code();
                 if version >= 2 {
-                    answer.error_message =
-                        Some(text(ErrorCode::UnknownTopicOrPartition.message()));
+                    answer.error_message = Some(text(ErrorCode::UnknownTopicOrPartition.message()));
                 }
             }
         }
@@ -97,7 +96,8 @@ fn replica(ctx: &Ctx, version: i16, member: &MemberProgress) -> ReplicaState {
     }
     if version >= 2 && member.node_id == ctx.node.id {
         let first = ctx.node.dirs.dirs().first();
-        state.replica_directory_id = first.map(|dir| dir.log_dir.directory_id()).unwrap_or_default();
+        state.replica_directory_id =
+            first.map(|dir| dir.log_dir.directory_id()).unwrap_or_default();
     }
     state
 }

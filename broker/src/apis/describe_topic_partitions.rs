@@ -118,7 +118,8 @@ fn known(
     answer.is_internal = is_internal(&topic.name);
     answer.topic_authorized_operations = TOPIC_OPERATIONS;
     let partitions = (0..).zip(&topic.partitions).skip(skip).take(limit);
-    answer.partitions = partitions.map(|(index, partition)| describe(image, index, partition)).collect();
+    answer.partitions =
+        partitions.map(|(index, partition)| describe(image, index, partition)).collect();
     answer
 }
 

@@ -209,7 +209,11 @@ impl Fetch {
         let items = scope
             .partitions
             .into_iter()
-            .map(|(key, want)| Item { target: resolve(&ctx, &terms, &key, &want, by_id), key, want })
+            .map(|(key, want)| Item {
+                target: resolve(&ctx, &terms, &key, &want, by_id),
+                key,
+                want,
+            })
             .collect();
         Fetch { ctx, terms, kind: scope.kind, by_id, items }
     }
@@ -479,9 +483,8 @@ fn resolve(ctx: &Ctx, terms: &Terms, key: &Key, want: &Want, by_id: bool) -> Tar
         return Target::Here(partition);
     }
     let image = ctx.node.quorum.image();
-    let exists = image
-        .topic_by_id(topic.id)
-        .is_some_and(|topic| topic.partition(key.partition).is_some());
+    let exists =
+        image.topic_by_id(topic.id).is_some_and(|topic| topic.partition(key.partition).is_some());
     if exists {
         return Target::Failed(ErrorCode::NotLeaderOrFollower);
     }
@@ -516,10 +519,7 @@ fn aborted(view: &LogView, from: i64, upper: i64) -> Vec<(i64, i64)> {
 }
 
 /// Whether the client's log has left ours (KIP-595's truncation check inside Fetch).
-fn diverging(
-    log: &storage::log::Log,
-    want: &Want,
-) -> Result<Option<(i32, i64)>, ErrorCode> {
+fn diverging(log: &storage::log::Log, want: &Want) -> Result<Option<(i32, i64)>, ErrorCode> {
     let end = log.log_end_offset();
     let (epoch, end_offset) = log.leader_epochs().end_offset(want.last_fetched_epoch, end);
     if epoch < 0 {

@@ -147,8 +147,6 @@ fn look_up(terms: &Terms, partition: &Partition, timestamp: i64) -> Result<Found
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Ok(NOTHING),
         MAX_TIMESTAMP => Ok(view.max_timestamp().map_err(failed)?.map_or(NOTHING, found)),
-        time => {
-            Ok(view.offset_for_timestamp(time, upper).map_err(failed)?.map_or(NOTHING, found))
-        },
+        time => Ok(view.offset_for_timestamp(time, upper).map_err(failed)?.map_or(NOTHING, found)),
     }
 }

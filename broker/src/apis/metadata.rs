@@ -94,9 +94,9 @@ impl Answering<'_> {
         };
         let mut seen = BTreeSet::new();
         let (mut topics, mut missing) = (Vec::new(), Vec::new());
-        let illegal = asked
-            .iter()
-            .any(|topic| self.version < 12 && (topic.topic_id != Uuid::nil() || topic.name.is_none()));
+        let illegal = asked.iter().any(|topic| {
+            self.version < 12 && (topic.topic_id != Uuid::nil() || topic.name.is_none())
+        });
         for topic in asked {
             let name = topic.name.as_ref().map(|name| name.to_string());
             if !seen.insert((topic.topic_id, name)) {
@@ -158,12 +158,18 @@ impl Answering<'_> {
         if self.version >= 10 {
             answer.topic_id = topic.id;
         }
-        answer.partitions =
-            (0..).zip(&topic.partitions).map(|(index, partition)| self.partition(index, partition)).collect();
+        answer.partitions = (0..)
+            .zip(&topic.partitions)
+            .map(|(index, partition)| self.partition(index, partition))
+            .collect();
         answer
     }
 
-    fn partition(&self, index: i32, partition: &kraft::image::Partition) -> MetadataResponsePartition {
+    fn partition(
+        &self,
+        index: i32,
+        partition: &kraft::image::Partition,
+    ) -> MetadataResponsePartition {
         let mut answer = MetadataResponsePartition::default();
         answer.partition_index = index;
         let leader = partition.leader().filter(|leader| self.image.is_active(*leader));

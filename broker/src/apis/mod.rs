@@ -95,12 +95,7 @@ pub struct Head {
 
 /// Starts the request in `frame`, which holds everything after the size. `waker` wakes the
 /// connection's task.
-pub fn start(
-    node: &Arc<Node>,
-    info: &Arc<ConnInfo>,
-    frame: &mut [u8],
-    waker: &Waker,
-) -> Started {
+pub fn start(node: &Arc<Node>, info: &Arc<ConnInfo>, frame: &mut [u8], waker: &Waker) -> Started {
     let header = match RequestHeader::parse(frame) {
         Ok(header) => header,
         Err(error) => return Started::close(format!("a request header is broken: {error}")),

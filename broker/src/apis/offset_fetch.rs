@@ -113,7 +113,11 @@ async fn many(
         for topic in topics {
             let partitions = topic.partition_indexes.clone();
             if version < 10 {
-                known.push(FetchTopic { topic: name(&topic.name), topic_id: Uuid::nil(), partitions });
+                known.push(FetchTopic {
+                    topic: name(&topic.name),
+                    topic_id: Uuid::nil(),
+                    partitions,
+                });
                 continue;
             }
             let topic_id = topic.topic_id;

@@ -44,11 +44,7 @@ fn answer_partition(ctx: &Ctx, topic: &str, asked: &OffsetForLeaderPartition) ->
     answer
 }
 
-fn find(
-    ctx: &Ctx,
-    topic: &str,
-    asked: &OffsetForLeaderPartition,
-) -> Result<(i32, i64), ErrorCode> {
+fn find(ctx: &Ctx, topic: &str, asked: &OffsetForLeaderPartition) -> Result<(i32, i64), ErrorCode> {
     let partition = ctx.led_here(topic, asked.partition)?;
     match partition.check_epoch(asked.current_leader_epoch) {
         ErrorCode::None => {}

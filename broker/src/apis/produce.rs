@@ -297,7 +297,12 @@ fn unknown(asked: &ProducePartition) -> ProducePartitionResponse {
     failed(asked.index, ErrorCode::UnknownTopicOrPartition)
 }
 
-fn answer(index: i32, written: &Written, append_time: bool, now_ms: i64) -> ProducePartitionResponse {
+fn answer(
+    index: i32,
+    written: &Written,
+    append_time: bool,
+    now_ms: i64,
+) -> ProducePartitionResponse {
     let time = written.duplicate_ms.or(append_time.then_some(now_ms));
     ProducePartitionResponse {
         index,

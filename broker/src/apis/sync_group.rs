@@ -23,7 +23,9 @@ impl Handler for SyncGroup {
             protocol_type: opt_name(request.protocol_type.as_ref()),
             protocol: opt_name(request.protocol_name.as_ref()),
             requires_protocol: version >= 5,
-            assignments: assignments.map(|to| (name(&to.member_id), owned(&to.assignment))).collect(),
+            assignments: assignments
+                .map(|to| (name(&to.member_id), owned(&to.assignment)))
+                .collect(),
         };
         let reply = ctx.node.groups.sync(ctx.node.env.clock.steady_ms(), input).await;
         let mut response = SyncGroupResponse::default();

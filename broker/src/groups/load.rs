@@ -59,6 +59,10 @@ pub fn replay(
         }
         let chunk = log.read(partition, loaded.end_offset, CHUNK_BYTES).map_err(LoadError::Log)?;
         let before = loaded.end_offset;
+        if chunk.is_empty() {
+            // Offsets at the end that nobody holds any more.
+            loaded.end_offset = bounds.end_offset;
+        }
         for item in batch::batches(&chunk) {
             let (header, bytes) = item.map_err(|error| damage(before, error))?;
             apply_batch(&mut shard, bytes, &mut loaded)?;
@@ -66,7 +70,7 @@ pub fn replay(
             loaded.bytes += bytes.len() as u64;
         }
         if loaded.end_offset == before {
-            let what = "no whole batch before the log's end".to_owned();
+            let what = "no whole batch where the log has one".to_owned();
             return Err(LoadError::Damage { offset: before, what });
         }
     }

@@ -228,7 +228,9 @@ impl Connection {
         match self.conn.try_read(self.input.room(pending)) {
             Ok(0) => {
                 if self.slots.is_empty() && self.input.filled_len() > 0 {
-                    return Err(Closed::Request("the peer closed in the middle of a request".into()));
+                    return Err(Closed::Request(
+                        "the peer closed in the middle of a request".into(),
+                    ));
                 }
                 self.ending = true;
                 Ok(true)

@@ -342,7 +342,9 @@ fn decode(data: &Bytes) -> Result<Vec<MetadataRecord>, QuorumError> {
     decode_batch(data).map_err(|error| QuorumError::Entry(error.to_string()))
 }
 
-fn answer_all(answers: Vec<(oneshot::Sender<Result<ControllerReply, ErrorCode>>, ControllerReply)>) {
+fn answer_all(
+    answers: Vec<(oneshot::Sender<Result<ControllerReply, ErrorCode>>, ControllerReply)>,
+) {
     for (reply, answer) in answers {
         // The caller may be gone: its connection closed.
         let _ = reply.send(Ok(answer));

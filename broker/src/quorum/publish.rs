@@ -111,7 +111,9 @@ impl Publisher {
                 if &*topic.name == OFFSETS_TOPIC {
                     self.groups.unload(partition.tp.partition);
                 }
-                if let Err(error) = self.dirs.delete_partition(&partition, self.env.rng.uuid(), now_ms) {
+                if let Err(error) =
+                    self.dirs.delete_partition(&partition, self.env.rng.uuid(), now_ms)
+                {
                     tracing::error!(partition = %partition.tp, ?error, "not deleted yet");
                 }
             }
@@ -165,11 +167,8 @@ impl Publisher {
 
     fn open_partition(&self, handle: &TopicHandle, at: &PartitionAt) -> Option<Arc<Partition>> {
         let tp = TopicPartition { topic: Arc::clone(&handle.name), partition: at.index };
-        let wanted = Wanted {
-            tp: tp.clone(),
-            topic_id: handle.id,
-            settings: Arc::clone(&handle.settings),
-        };
+        let wanted =
+            Wanted { tp: tp.clone(), topic_id: handle.id, settings: Arc::clone(&handle.settings) };
         let now_ms = self.env.clock.wall_ms();
         match self.dirs.open_partition(self.node_id, wanted, now_ms) {
             Ok(partition) => {

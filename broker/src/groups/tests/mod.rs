@@ -1,6 +1,7 @@
 //! Tests of the group machine.
 
 mod admin;
+mod background;
 mod codec;
 mod failures;
 mod offsets;

@@ -384,6 +384,15 @@ fn damage_is_not_served() {
     let other = World::on(world.log.clone());
     assert!(matches!(other.load(partition, 2), Err(LoadError::Damage { offset: 0, .. })));
     assert_eq!(other.ask(other.put("g", "t", 3)).error, ErrorCode::NotCoordinator);
+    // Cut short.
+    world.log.logs.lock().get_mut(&partition).expect("a log").batches[0].1.truncate(70);
+    assert!(matches!(other.load(partition, 3), Err(LoadError::Damage { offset: 0, .. })));
+    // Nothing there at all: the end may be an offset that compaction emptied.
+    world.log.logs.lock().get_mut(&partition).expect("a log").batches.clear();
+    let loaded = other.load(partition, 4).expect("loads");
+    assert_eq!((loaded.records, loaded.end_offset), (0, 1));
+    other.groups.unload(partition);
+    assert_eq!(other.ask(other.put("g", "t", 3)).error, ErrorCode::NotCoordinator);
 }
 
 #[test]
