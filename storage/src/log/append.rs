@@ -168,18 +168,21 @@ impl Log {
 
     /// Writes at the end of the active segment. After a failure the file ends where it did.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
-        let path = self.active.segment.path(Kind::Log);
-        if self.active.torn {
-            self.active.file.set_len(self.active.size).map_err(Log::failed("cut", &path))?;
-            self.active.torn = false;
-        }
         self.reserve(bytes.len() as u64);
-        if let Err(error) = self.active.file.write_at(&[bytes], self.active.size) {
-            self.active.torn = self.active.file.set_len(self.active.size).is_err();
-            self.active.allocated = self.active.size;
-            return Err(StorageError::io("append to", &path, error));
+        let active = &mut self.active;
+        let mut write = || {
+            if active.torn {
+                active.file.set_len(active.size)?;
+                active.torn = false;
+            }
+            active.file.write_at(&[bytes], active.size)
+        };
+        if let Err(error) = write() {
+            active.torn = active.file.set_len(active.size).is_err();
+            active.allocated = active.size;
+            return Err(StorageError::io("append to", &active.segment.path(Kind::Log), error));
         }
-        self.active.size += bytes.len() as u64;
+        active.size += bytes.len() as u64;
         Ok(())
     }
 

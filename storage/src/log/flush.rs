@@ -19,13 +19,11 @@ use super::{Log, txn_index};
 use crate::disk::{OpenMode, suffixed};
 use crate::epochs::EPOCH_FILE;
 use crate::errors::StorageError;
-use crate::flush::{Cuts, Dirty, DirtyFile};
+use crate::flush::{Dirty, DirtyFile};
 
 /// A checkpoint writes a producer snapshot once so many bytes were appended since the last one:
 /// about what recovery reads at most below its recovery point.
 const SNAPSHOT_EVERY: u64 = 1 << 20;
-/// So many snapshots are kept besides those at the begin of a segment.
-const SNAPSHOTS_KEPT: usize = 2;
 
 /// A file that gets its name when it is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +51,6 @@ pub(super) struct FlushState {
     /// Files beside the log.
     pub(super) beside: Vec<DirtyFile>,
     pub(super) dirs: BTreeSet<PathBuf>,
-    pub(super) cuts: Cuts,
     publish: Vec<Publish>,
     in_flight: VecDeque<InFlight>,
     /// A `.tmp` of the leader epochs waits for its name.
@@ -63,7 +60,7 @@ pub(super) struct FlushState {
     /// Whether anything was written since the log was opened after a clean stop.
     touched: bool,
     /// Aborted transactions of the active segment that are in its file.
-    aborts_written: usize,
+    pub(super) aborts_written: usize,
 }
 
 impl FlushState {
@@ -106,7 +103,7 @@ impl FlushState {
         self.active_from = size.min(told);
         self.active_named = true;
         self.aborts_written = aborts;
-        self.beside.clear();
+        // `beside` stays: it has files of segments that stay, and those of others do no harm.
         self.publish.clear();
         self.epochs_waiting = false;
         self.in_flight.clear();
@@ -116,6 +113,7 @@ impl FlushState {
     /// The log was emptied and begins, durably, at `offset`.
     pub(super) fn restart(&mut self, offset: i64) {
         self.sealed.clear();
+        self.beside.clear();
         self.cut(offset, 0, 0, 0);
         self.flushed_end = offset;
         self.since_snapshot = 0;
@@ -158,8 +156,8 @@ impl Log {
             files,
             dirs: dirs.into_iter().collect(),
             end_offset,
-            cuts: self.flush.cuts.clone(),
-            cuts_taken: self.flush.cuts.count(),
+            cuts: self.shared.cuts.clone(),
+            cuts_taken: self.shared.cuts.count(),
         })
     }
 
@@ -211,22 +209,6 @@ impl Log {
         match renamed {
             Ok(()) => drop(self.flush.dirs.insert(self.dir.to_path_buf())),
             Err(error) => tracing::warn!(path = %path.display(), %error, "rename failed"),
-        }
-    }
-
-    /// Keeps the snapshots that begin a segment, and the newest few.
-    fn prune_snapshots(&mut self) {
-        let segments = self.segments();
-        let begins =
-            |offset: i64| segments.binary_search_by_key(&offset, |s| s.base_offset).is_ok();
-        let old = self.snapshots.iter().rev().skip(SNAPSHOTS_KEPT).copied();
-        let gone: Vec<i64> = old.filter(|offset| !begins(*offset)).collect();
-        for offset in gone {
-            self.snapshots.remove(&offset);
-            let path = file_path(&self.dir, offset, Kind::Snapshot);
-            if let Err(error) = self.disk.remove_file(&path) {
-                tracing::warn!(path = %path.display(), %error, "old producer snapshot stays");
-            }
         }
     }
 
@@ -358,16 +340,18 @@ impl Log {
         Ok(())
     }
 
-    /// Writes the producers as of the log end.
-    pub(super) fn write_snapshot(&mut self) -> Result<(), StorageError> {
-        let offset = self.log_end_offset;
+    /// Writes a producer snapshot, to get its name with the next group.
+    pub(super) fn write_snapshot_bytes(
+        &mut self,
+        offset: i64,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
         let publish = Publish::Snapshot(offset);
         if self.snapshots.contains(&offset) || self.is_waiting(publish) {
             return Ok(());
         }
         let path = suffixed(&file_path(&self.dir, offset, Kind::Snapshot), TMP);
-        let bytes = self.producers.encode();
-        self.write_whole(&path, &bytes).map_err(Log::failed("write", &path))?;
+        self.write_whole(&path, bytes).map_err(Log::failed("write", &path))?;
         self.flush.publish.push(publish);
         self.flush.since_snapshot = 0;
         Ok(())

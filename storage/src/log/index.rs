@@ -80,6 +80,11 @@ impl<E: Entry> Entries<E> {
         self.on_disk
     }
 
+    /// Entries that are in the file.
+    pub(crate) fn in_file(&self) -> usize {
+        self.on_disk.saturating_add(self.written)
+    }
+
     pub(crate) fn last(&self) -> Option<E> {
         self.last
     }

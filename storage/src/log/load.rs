@@ -10,18 +10,20 @@ use protocol_compat::batch::{BatchHeader, HEADER_LEN};
 
 use super::Log;
 use super::append::{CONTROL_MAX, marker_of};
-use super::index::{Entries, Entry, OffsetEntry, entries_in, read_exact, search_file};
+use super::index::{Entries, Entry, OffsetEntry, entries_in, read_entry, read_exact, search_file};
 use super::names::Kind;
 use super::recover::Recovered;
 use super::roll::spans;
-use super::scan::{CHECK, HeaderScan, LOOK_UP, ScanError, Scanned};
+use super::scan::{HeaderScan, LOOK_UP, ScanError, Scanned};
 use super::segment::{Largest, Segment, State};
 use super::time_index::TimeEntry;
 use super::txn_index::AbortedTxn;
-use super::view::Shared;
 use crate::disk::{Disk, File, OpenMode};
 use crate::errors::StorageError;
-use crate::producers::{Marker, Producers};
+use crate::producers::Marker;
+
+/// Index entries read at a time.
+const READ_ENTRIES: usize = 8192;
 
 /// Where a segment's indexes can be trusted up to.
 pub(super) struct Prefix {
@@ -29,6 +31,22 @@ pub(super) struct Prefix {
     last: OffsetEntry,
     time_entries: usize,
     last_time: Option<TimeEntry>,
+}
+
+/// How far index files are believed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trust {
+    /// A clean stop wrote them: if the last entry is of its batch, all are.
+    Closed,
+    /// Only so many entries of each, and only for batches below an offset; the files may hold
+    /// anything after those.
+    Below { offset: i64, offsets: usize, times: usize },
+}
+
+impl Trust {
+    pub(super) fn below(offset: i64) -> Trust {
+        Trust::Below { offset, offsets: usize::MAX, times: usize::MAX }
+    }
 }
 
 impl Prefix {
@@ -93,17 +111,17 @@ impl Log {
         result
     }
 
-    /// Makes the state of the active segment from its first `end` bytes, trusting index entries of
-    /// batches below `below_offset`; the log end, or `None` when the bytes are not whole batches.
+    /// Makes the state of the active segment from its first `end` bytes; the log end, or `None`
+    /// when the bytes are not whole batches.
     pub(super) fn load_active(
         &mut self,
         end: u64,
-        below_offset: i64,
+        trust: Trust,
         report: &mut Recovered,
     ) -> Result<Option<i64>, StorageError> {
         let (segment, file) = (self.active.segment.clone(), self.active.file.clone());
         let mut load = || {
-            let prefix = trusted_prefix(&*self.disk, &segment, &*file, end, below_offset)?;
+            let prefix = trusted_prefix(&*self.disk, &segment, &*file, end, trust)?;
             self.scan_into(&segment, &*file, end, LOOK_UP, prefix, |_, batch| {
                 report.count(batch);
                 Ok(())
@@ -114,34 +132,6 @@ impl Log {
             Err(ScanError::Bad { .. }) => Ok(None),
             Err(error) => Err(segment.scan_error(error)),
         }
-    }
-
-    /// Notes the producers of the batches from `offset` on, which a snapshot does not hold.
-    pub(super) fn replay_producers(
-        &mut self,
-        offset: i64,
-        report: &mut Recovered,
-    ) -> Result<(), StorageError> {
-        let segments = self.segments();
-        let mut from = offset;
-        for segment in segments.iter().skip(Shared::index_of(&segments, offset)) {
-            if from >= self.log_end_offset {
-                break;
-            }
-            let file = segment.log_file(&*self.disk)?;
-            let position = segment.locate(&*self.disk, from)?.position();
-            let mut scan = HeaderScan::new(&*file, position, segment.size(), CHECK);
-            let mut replay = |producers: &mut Producers| {
-                while let Some(batch) = scan.next()? {
-                    report.count(&batch);
-                    from = from.max(batch.header.next_offset());
-                    producers.note(&batch.header, read_marker(&*file, &batch)?);
-                }
-                Ok(())
-            };
-            replay(&mut self.producers).map_err(|error| segment.scan_error(error))?;
-        }
-        Ok(())
     }
 
     /// Writes the indexes of a sealed segment that were made anew and lets go of them in memory. If
@@ -179,44 +169,102 @@ impl Log {
     }
 }
 
-/// The index entries of batches below `below_offset`, if the files are there and the last entry is
-/// of the batch it points to.
+/// The index entries of a segment that can be trusted, if the last of them is of the batch it
+/// points to. The log file ends at `end`.
 pub(super) fn trusted_prefix(
     disk: &dyn Disk,
     segment: &Segment,
     file: &dyn File,
     end: u64,
-    below_offset: i64,
+    trust: Trust,
 ) -> io::Result<Option<Prefix>> {
-    let below = u32::try_from(below_offset.saturating_sub(segment.base_offset)).unwrap_or(u32::MAX);
-    let holds = |entry: &OffsetEntry| entry.relative < below && u64::from(entry.position) < end;
-    let Some((offset_entries, Some(last))) = search_path(disk, segment, Kind::Index, holds)? else {
-        return Ok(None);
+    let open = |kind: Kind| match disk.open(&segment.path(kind), OpenMode::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     };
+    let Some(index) = open(Kind::Index)? else { return Ok(None) };
+    let (offset_entries, last) = match trust {
+        Trust::Closed => last_entry(&*index)?,
+        Trust::Below { offset, offsets, .. } => {
+            let below = u32::try_from(offset.saturating_sub(segment.base_offset));
+            rising_offsets(&*index, offsets, below.unwrap_or(u32::MAX), end)?
+        }
+    };
+    let Some(last) = last.filter(|last| u64::from(last.position) < end) else { return Ok(None) };
     if !is_entry_of(file, segment.base_offset, last)? {
         return Ok(None);
     }
-    let holds = |entry: &TimeEntry| entry.relative <= last.relative;
-    let Some((time_entries, last_time)) = search_path(disk, segment, Kind::TimeIndex, holds)?
-    else {
-        return Ok(None);
+    let Some(index) = open(Kind::TimeIndex)? else { return Ok(None) };
+    let (time_entries, last_time) = match trust {
+        // The very last one may be of a later batch than the offset index knows.
+        Trust::Closed => {
+            let entries = entries_in::<TimeEntry>(&*index)?;
+            search_file(&*index, entries, |entry: &TimeEntry| entry.relative <= last.relative)?
+        }
+        Trust::Below { times, .. } => rising_times(&*index, times, last.relative)?,
     };
     Ok(Some(Prefix { offset_entries, last, time_entries, last_time }))
 }
 
-/// Searches a whole index file; `None` when it is absent.
-fn search_path<E: Entry>(
-    disk: &dyn Disk,
-    segment: &Segment,
-    kind: Kind,
-    holds: impl Fn(&E) -> bool,
-) -> io::Result<Option<(usize, Option<E>)>> {
-    let file = match disk.open(&segment.path(kind), OpenMode::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other?,
-    };
-    let entries = entries_in::<E>(&*file)?;
-    search_file(&*file, entries, holds).map(Some)
+/// The last entry of a file, and its number.
+fn last_entry(index: &dyn File) -> io::Result<(usize, Option<OffsetEntry>)> {
+    let entries = entries_in::<OffsetEntry>(index)?;
+    let last = entries.checked_sub(1).map(|last| read_entry(index, last)).transpose()?;
+    Ok((entries, last))
+}
+
+/// The first entries of a file as long as they rise and lie below the bounds.
+fn rising_offsets(
+    index: &dyn File,
+    entries_max: usize,
+    below: u32,
+    end: u64,
+) -> io::Result<(usize, Option<OffsetEntry>)> {
+    entries_while(index, entries_max, |last: Option<&OffsetEntry>, entry: &OffsetEntry| {
+        entry.relative < below
+            && u64::from(entry.position) < end
+            && last
+                .is_none_or(|last| last.relative < entry.relative && last.position < entry.position)
+    })
+}
+
+/// The same for times; they go up to the offset `relative`.
+fn rising_times(
+    index: &dyn File,
+    entries_max: usize,
+    relative: u32,
+) -> io::Result<(usize, Option<TimeEntry>)> {
+    entries_while(index, entries_max, |last: Option<&TimeEntry>, entry: &TimeEntry| {
+        entry.relative <= relative
+            && last.is_none_or(|last| {
+                last.timestamp < entry.timestamp && last.relative < entry.relative
+            })
+    })
+}
+
+/// How many entries of a file `fits` accepts, given the one before, up to the first that it does
+/// not; and the last of them.
+fn entries_while<E: Entry>(
+    index: &dyn File,
+    entries_max: usize,
+    fits: impl Fn(Option<&E>, &E) -> bool,
+) -> io::Result<(usize, Option<E>)> {
+    let entries = entries_in::<E>(index)?.min(entries_max);
+    let (mut at, mut last) = (0, None);
+    let mut block = Vec::new();
+    while at < entries {
+        block.resize((entries - at).min(READ_ENTRIES) * E::SIZE, 0);
+        read_exact(index, &mut block, (at * E::SIZE) as u64)?;
+        for bytes in block.chunks_exact(E::SIZE) {
+            let entry = E::get(bytes);
+            if !fits(last.as_ref(), &entry) {
+                return Ok((at, last));
+            }
+            last = Some(entry);
+            at += 1;
+        }
+    }
+    Ok((at, last))
 }
 
 /// Whether the batch at the entry's position ends with the entry's offset.

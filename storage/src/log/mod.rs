@@ -25,6 +25,7 @@ mod retain;
 mod roll;
 mod scan;
 mod segment;
+mod snapshots;
 mod time_index;
 mod times;
 mod truncate;

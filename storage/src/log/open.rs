@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use super::flush::FlushState;
 use super::found::{Found, FoundSegment, look};
-use super::names::{Kind, METADATA_FILE, file_path};
+use super::load::Trust;
+use super::names::{Kind, METADATA_FILE};
 use super::recover::{LogStart, Recovered};
 use super::scan::CHECK;
 use super::segment::{Segment, State};
@@ -24,8 +25,8 @@ use super::{Active, FirstTimestamp, Log, LogConfig};
 use crate::disk::{Disk, OpenMode, parent, read_to_vec};
 use crate::epochs::{EPOCH_FILE, EPOCH_FILE_MAX, EpochCache};
 use crate::errors::StorageError;
-use crate::flush::DirtyFile;
-use crate::producers::{Producers, SNAPSHOT_MAX};
+use crate::flush::{Cuts, DirtyFile};
+use crate::producers::Producers;
 
 const METADATA_MAX: usize = 4096;
 
@@ -86,6 +87,8 @@ impl Log {
         log.read_small_files(&found);
         let opened_clean = start.clean && log.open_clean(&found, now_ms, &mut report)?;
         if !opened_clean {
+            let size = log.active.size;
+            *log.active.segment.state.write() = State::sealed(size);
             log.recover(&found, start.recovery_point, now_ms, &mut report)?;
         }
         log.rebuild_missing_indexes(&found, &mut report)?;
@@ -162,6 +165,7 @@ impl Log {
             torn: false,
         };
         let shared = Shared {
+            cuts: Cuts::default(),
             disk: disk.clone(),
             log_start_offset: AtomicI64::new(first),
             log_end_offset: AtomicI64::new(first),
@@ -210,32 +214,6 @@ impl Log {
         epochs
     }
 
-    /// The newest sound snapshot at or below `offset`; damaged ones are removed on the way.
-    pub(super) fn load_snapshot(
-        &mut self,
-        offset: i64,
-        now_ms: i64,
-    ) -> Result<Option<i64>, StorageError> {
-        while let Some(newest) = self.snapshots.range(..=offset).next_back().copied() {
-            let path = file_path(&self.dir, newest, Kind::Snapshot);
-            let bytes = read_to_vec(&*self.disk, &path, SNAPSHOT_MAX)
-                .map_err(Log::failed("read", &path))?;
-            match Producers::decode(&bytes, now_ms, self.config.producer_id_expiration_ms) {
-                Ok(producers) => {
-                    self.producers = producers;
-                    return Ok(Some(newest));
-                }
-                Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "producer snapshot removed");
-                    self.disk.remove_file(&path).map_err(Log::failed("remove", &path))?;
-                    self.snapshots.remove(&newest);
-                }
-            }
-        }
-        self.producers.clear();
-        Ok(None)
-    }
-
     /// Opens trusting what the last run wrote at its end. `false` when the end of the log is not as
     /// it must have left it.
     fn open_clean(
@@ -245,18 +223,14 @@ impl Log {
         report: &mut Recovered,
     ) -> Result<bool, StorageError> {
         let size = self.active.size;
-        let Some(end_offset) = self.load_active(size, i64::MAX, report)? else { return Ok(false) };
+        let Some(end_offset) = self.load_active(size, Trust::Closed, report)? else {
+            return Ok(false);
+        };
         self.publish_end(end_offset);
-        match self.read_epochs(found) {
-            Some(epochs) => self.epochs = epochs,
-            None => self.rebuild_epochs(self.log_start_offset, report)?,
-        }
+        self.epochs = self.read_epochs(found).unwrap_or_default();
+        self.complete_epochs(end_offset, report)?;
         self.epochs.truncate_from_end(end_offset);
-        // Without any snapshot there were no producers worth one, or they are gone for good; Kafka
-        // starts empty as well rather than read the whole log.
-        if let Some(snapshot) = self.load_snapshot(end_offset, now_ms)? {
-            self.replay_producers(snapshot, report)?;
-        }
+        self.producers = self.producers_at(end_offset, now_ms, report)?;
         let aborts = self.active.segment.aborted(&*self.disk)?.len();
         self.flush = FlushState::new(end_offset, size, aborts);
         report.clean = true;

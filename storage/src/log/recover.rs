@@ -18,15 +18,15 @@ use protocol_compat::batch::BatchHeader;
 
 use super::flush::FlushState;
 use super::found::Found;
-use super::load::{as_scan_error, read_marker, trusted_prefix};
-use super::names::{Kind, file_path};
+use super::load::{Trust, as_scan_error, read_marker, trusted_prefix};
+use super::names::{Kind, METADATA_FILE, file_path};
 use super::roll::spans;
 use super::scan::{CHECK, HeaderScan, LOOK_UP, ScanError, Scanned};
 use super::segment::{Segment, Spot};
 use super::txn_index::AbortedTxn;
 use super::view::Shared;
 use super::{FirstTimestamp, Log};
-use crate::disk::{File, OpenMode};
+use crate::disk::{File, OpenMode, parent};
 use crate::errors::StorageError;
 use crate::flush::DirtyFile;
 
@@ -108,8 +108,15 @@ impl Log {
     ) -> Result<(), StorageError> {
         let segments = self.segments();
         let first = segments.first().map_or(0, |segment| segment.base_offset);
-        let trusted = self.load_snapshot(recovery_point.max(first), now_ms)?.unwrap_or(first);
-        self.load_epochs_below(found, recovery_point, report)?;
+        let trusted = match self.load_snapshot(recovery_point.max(first), now_ms)? {
+            Some((offset, producers)) => {
+                self.producers = producers;
+                offset
+            }
+            None => first,
+        };
+        self.epochs = self.read_epochs(found).unwrap_or_default();
+        self.complete_epochs(recovery_point, report)?;
         let begin = Shared::index_of(&segments, trusted);
         let mut walk = Walk { trusted, recovery_point, begin, flushed_to: None };
         if let Some(damage) = self.walk(&segments, &mut walk, report)? {
@@ -124,9 +131,15 @@ impl Log {
         }
         self.publish_end(end_offset);
         self.epochs.truncate_from_end(end_offset);
-        self.drop_snapshots_above(end_offset)?;
+        if self.remove_snapshots_above(end_offset)? {
+            // Or one could come back and be taken for a later one of the same offset.
+            self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))?;
+        }
         self.start_flush_state(&segments, &walk, report)?;
-        self.rewrite_aborts(&self.active.segment.clone())?;
+        if let Err(error) = self.rewrite_aborts(&self.active.segment.clone()) {
+            tracing::warn!(partition = %self.tp, %error, "transaction index stays in memory");
+            self.flush.aborts_written = 0;
+        }
         let (_, sealed) = segments.split_last().unwrap_or((&self.active.segment, &[]));
         for segment in sealed.iter().skip(walk.begin) {
             self.finish_rebuilt(segment, report)?;
@@ -134,24 +147,21 @@ impl Log {
         Ok(())
     }
 
-    /// Leader epochs of what lies below the recovery point. The file may be older than that, since
-    /// it gets its name after the flush; then the headers tell.
-    fn load_epochs_below(
+    /// Completes the leader epochs for what lies below `offset`. The file may be older than that,
+    /// since it gets its name after the flush; then the headers tell.
+    pub(super) fn complete_epochs(
         &mut self,
-        found: &Found,
-        recovery_point: i64,
+        offset: i64,
         report: &mut Recovered,
     ) -> Result<(), StorageError> {
-        let from_file = self.read_epochs(found);
-        self.epochs = from_file.clone().unwrap_or_default();
-        self.epochs.truncate_from_end(recovery_point);
-        let Some(last) = self.batch_below(recovery_point)? else { return Ok(()) };
+        self.epochs.truncate_from_end(offset);
+        let Some(last) = self.batch_below(offset)? else { return Ok(()) };
         let epoch = last.partition_leader_epoch;
         if epoch >= 0 && self.epochs.epoch_of(last.base_offset) != Some(epoch) {
             let first = self.segments().first().map_or(0, |segment| segment.base_offset);
             let from = self.epochs.latest().map_or(first, |latest| latest.start_offset);
             self.rebuild_epochs(from, report)?;
-            self.epochs.truncate_from_end(recovery_point);
+            self.epochs.truncate_from_end(offset);
         }
         Ok(())
     }
@@ -159,7 +169,10 @@ impl Log {
     /// The last batch that begins below `offset`.
     fn batch_below(&self, offset: i64) -> Result<Option<BatchHeader>, StorageError> {
         let segments = self.segments();
-        let at = Shared::index_of(&segments, offset.saturating_sub(1));
+        if segments.first().is_none_or(|first| offset <= first.base_offset) {
+            return Ok(None);
+        }
+        let at = Shared::index_of(&segments, offset - 1);
         let Some(segment) = segments.get(at) else { return Ok(None) };
         let Spot::At(batch) = segment.locate(&*self.disk, offset - 1)? else {
             return Ok(None);
@@ -174,11 +187,7 @@ impl Log {
     }
 
     /// Reads leader epochs off the batches from `offset` on.
-    pub(super) fn rebuild_epochs(
-        &mut self,
-        offset: i64,
-        report: &mut Recovered,
-    ) -> Result<(), StorageError> {
+    fn rebuild_epochs(&mut self, offset: i64, report: &mut Recovered) -> Result<(), StorageError> {
         let segments = self.segments();
         let mut epochs = self.epochs.clone();
         for segment in segments.iter().skip(Shared::index_of(&segments, offset)) {
@@ -250,7 +259,7 @@ impl Log {
         let file = segment.log_file(&*self.disk).map_err(as_scan_error)?;
         let size = segment.size();
         let prefix = if at == walk.begin && segment.base_offset < walk.trusted {
-            trusted_prefix(&*self.disk, segment, &*file, size, walk.trusted)?
+            trusted_prefix(&*self.disk, segment, &*file, size, Trust::below(walk.trusted))?
         } else {
             None
         };
@@ -324,19 +333,6 @@ impl Log {
         Ok(())
     }
 
-    fn drop_snapshots_above(&mut self, offset: i64) -> Result<(), StorageError> {
-        let above = self.snapshots.split_off(&(offset + 1));
-        for offset in &above {
-            let path = file_path(&self.dir, *offset, Kind::Snapshot);
-            self.disk.remove_file(&path).map_err(Log::failed("remove", &path))?;
-        }
-        if above.is_empty() {
-            return Ok(());
-        }
-        // Or one could come back and be taken for a later one of the same offset.
-        self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))
-    }
-
     /// Everything the walk found above the recovery point has yet to be flushed.
     fn start_flush_state(
         &mut self,
@@ -357,6 +353,9 @@ impl Log {
         let aborts = self.active.segment.aborted(&*self.disk)?.len();
         self.flush = FlushState::new(flushed_end.max(self.log_start_offset), active_from, aborts);
         self.flush.touch();
+        // Who made these names may have been killed before it made them durable.
+        self.flush.dirs.extend([self.dir.to_path_buf(), parent(&self.dir).to_path_buf()]);
+        self.flush.beside.extend(self.metadata_file());
         let mut from = position;
         for segment in segments.get(from_segment..last).unwrap_or_default() {
             let (file, path) = (segment.log_file(&*self.disk)?, segment.path(Kind::Log));
@@ -368,6 +367,13 @@ impl Log {
             self.flush.name_active();
         }
         Ok(())
+    }
+
+    /// `partition.metadata`, to be made durable.
+    fn metadata_file(&self) -> Option<DirtyFile> {
+        let path = self.dir.join(METADATA_FILE);
+        let file = self.disk.open(&path, OpenMode::Read).ok()?;
+        Some(DirtyFile { file, path, from: 0, to: 0 })
     }
 
     /// Removes every file of a segment, its snapshot included.

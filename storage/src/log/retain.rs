@@ -142,6 +142,9 @@ impl Log {
         let segments = self.segments();
         let (gone, kept) = segments.split_at(count);
         if let Some(first) = kept.first() {
+            self.keep_producers_below(first.base_offset, now_ms)?;
+        }
+        if let Some(first) = kept.first() {
             self.raise_start(first.base_offset);
         }
         self.shared.segments.store(Arc::new(kept.to_vec()));

@@ -120,6 +120,8 @@ impl Log {
         self.shared.segments.store(Arc::new(segments));
         self.active = new;
         self.flush.next_segment(&self.dir);
+        // Nothing is between, and nothing will be.
+        self.publish_end(self.log_end_offset.max(base_offset));
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, RwLock};
 use protocol_compat::batch::BatchHeader;
 
-use super::index::{Entries, Entry, OffsetEntry, entries_in, search_file};
+use super::index::{Entries, Entry, OffsetEntry, entries_in, read_entry, search_file};
 use super::names::{Kind, file_path};
 use super::scan::{HeaderScan, LOOK_UP, ScanError, Scanned};
 use super::time_index::TimeEntry;
@@ -418,8 +418,7 @@ impl Segment {
         if let Some(largest) = self.state.read().largest {
             return Ok(largest);
         }
-        let last = self.search(disk, Kind::TimeIndex, usize::MAX, |_: &TimeEntry| true)?;
-        let largest = match last {
+        let largest = match self.last_time_entry(disk)? {
             Some(entry) => Largest {
                 timestamp: entry.timestamp,
                 offset: self.base_offset + i64::from(entry.relative),
@@ -428,6 +427,21 @@ impl Segment {
         };
         self.state.write().largest = Some(largest);
         Ok(largest)
+    }
+
+    /// The last entry of the time index file, which is not kept open: retention asks every segment
+    /// once.
+    fn last_time_entry(&self, disk: &dyn Disk) -> Result<Option<TimeEntry>, StorageError> {
+        let path = self.path(Kind::TimeIndex);
+        let read = || {
+            let file = match disk.open(&path, OpenMode::Read) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                other => other?,
+            };
+            let last = entries_in::<TimeEntry>(&*file)?.checked_sub(1);
+            last.map(|last| read_entry(&*file, last)).transpose()
+        };
+        read().map_err(|e| StorageError::io("read", &path, e))
     }
 
     fn largest_by_scan(&self, disk: &dyn Disk) -> Result<Largest, StorageError> {

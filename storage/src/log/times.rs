@@ -37,11 +37,7 @@ impl LogView {
         timestamp_ms: i64,
         upper_offset: i64,
     ) -> Result<Option<TimedOffset>, ReadError> {
-        let look = || self.first_at(timestamp_ms);
-        let found = match look() {
-            Err(error) if error.is_not_found() => look(),
-            other => other,
-        }?;
+        let found = self.settled(|| self.first_at(timestamp_ms).map_err(ReadError::from))?;
         Ok(found.filter(|found| found.offset < upper_offset))
     }
 
@@ -71,12 +67,7 @@ impl LogView {
     /// # Errors
     /// The disk's, and corruption of what had to be read.
     pub fn max_timestamp(&self) -> Result<Option<TimedOffset>, ReadError> {
-        let look = || self.latest();
-        let found = match look() {
-            Err(error) if error.is_not_found() => look(),
-            other => other,
-        }?;
-        Ok(found)
+        self.settled(|| self.latest().map_err(ReadError::from))
     }
 
     fn latest(&self) -> Result<Option<TimedOffset>, StorageError> {

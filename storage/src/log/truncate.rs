@@ -6,11 +6,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::names::{Kind, delete_dir_name, file_path};
+use super::load::Trust;
+use super::names::{Kind, delete_dir_name};
 use super::recover::Recovered;
-use super::segment::{Spot, State};
+use super::segment::{Segment, Spot, State};
 use super::view::Shared;
-use super::{FirstTimestamp, Log};
+use super::{Active, FirstTimestamp, Log};
 use crate::disk::{OpenMode, parent, write_atomic};
 use crate::epochs::EPOCH_FILE;
 use crate::errors::StorageError;
@@ -34,36 +35,41 @@ impl Log {
         let (kept, gone) = segments.split_at(Shared::index_of(&segments, offset) + 1);
         let Some(last) = kept.last() else { return Ok(false) };
         let spot = last.locate(&*self.disk, offset)?;
-        let end_offset = match spot {
+        let cut_at = match spot {
             Spot::At(batch) => batch.base_offset.min(offset),
             Spot::End(_) => offset,
         };
-        self.flush.cuts.begin();
+        self.shared.cuts.begin();
         // Readers first: nothing that is about to go is found from here on.
-        self.publish_start(self.log_start_offset.min(end_offset));
-        self.publish_end(end_offset);
+        self.publish_both(cut_at);
         self.shared.segments.store(Arc::new(kept.to_vec()));
         self.drop_waiting_files();
         for segment in gone.iter().rev() {
             self.remove_segment_files(segment.base_offset)?;
         }
-        self.remove_snapshots_above(end_offset)?;
-        self.reactivate(last.clone(), spot.position(), end_offset, now_ms)?;
+        self.remove_snapshots_above(cut_at)?;
+        self.reactivate(last.clone(), spot.position(), cut_at, now_ms)?;
         self.disk.sync_dir(&self.dir).map_err(Log::failed("sync", &self.dir))?;
-        self.epochs.truncate_from_end(end_offset);
+        self.epochs.truncate_from_end(self.log_end_offset);
         self.save_epochs()?;
-        let mut report = Recovered::default();
-        let snapshot = self.load_snapshot(end_offset, now_ms)?;
-        self.replay_producers(snapshot.unwrap_or(self.log_start_offset), &mut report)?;
+        self.producers =
+            self.producers_at(self.log_end_offset, now_ms, &mut Recovered::default())?;
         Ok(true)
     }
 
-    /// Makes a segment the active one, with its first `size` bytes.
+    /// Publishes a lower log end, and a log start that is not above it.
+    fn publish_both(&mut self, end_offset: i64) {
+        self.publish_start(self.log_start_offset.min(end_offset));
+        self.publish_end(end_offset);
+    }
+
+    /// Makes a segment the active one, with its first `size` bytes, which end before `cut_at`. The
+    /// log ends where they do: after a gap that compaction made, recovery would find no other end.
     fn reactivate(
         &mut self,
-        segment: Arc<super::segment::Segment>,
+        segment: Arc<Segment>,
         size: u64,
-        end_offset: i64,
+        cut_at: i64,
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let path = segment.path(Kind::Log);
@@ -76,9 +82,9 @@ impl Log {
         };
         cut().map_err(Log::failed("cut", &path))?;
         segment.set_log_file(file.clone());
-        let aborted = self.aborted_below(&segment, end_offset)?;
+        let aborted = self.aborted_below(&segment, cut_at)?;
         let aborts = aborted.len();
-        self.active = super::Active {
+        self.active = Active {
             segment: segment.clone(),
             file,
             size,
@@ -87,29 +93,22 @@ impl Log {
             first_timestamp: FirstTimestamp::of_size(size),
             torn: false,
         };
-        let mut report = Recovered::default();
-        if self.load_active(size, end_offset, &mut report)?.is_none() {
+        let trust = {
+            let state = segment.state.read();
+            let (offsets, times) = (state.offsets.in_file(), state.times.in_file());
+            Trust::Below { offset: cut_at, offsets, times }
+        };
+        let Some(end_offset) = self.load_active(size, trust, &mut Recovered::default())? else {
             let what = "batches before the cut cannot be read";
             return Err(StorageError::corrupt(&path, 0, what));
-        }
-        {
-            let mut state = segment.state.write();
-            state.next_offset = end_offset;
-            state.aborted = Some(Arc::new(aborted));
-        }
+        };
+        segment.state.write().aborted = Some(Arc::new(aborted));
+        self.publish_both(end_offset);
         self.flush.sealed.retain(|dirty| dirty.path < path);
         self.flush.cut(end_offset, size, told, aborts);
         segment.forget_index_files();
         self.write_indexes(&segment, true)?;
         self.rewrite_aborts(&segment)
-    }
-
-    fn remove_snapshots_above(&mut self, offset: i64) -> Result<(), StorageError> {
-        for offset in self.snapshots.split_off(&(offset + 1)) {
-            let path = file_path(&self.dir, offset, Kind::Snapshot);
-            self.disk.remove_file(&path).map_err(Log::failed("remove", &path))?;
-        }
-        Ok(())
     }
 
     fn save_epochs(&mut self) -> Result<(), StorageError> {
@@ -131,7 +130,7 @@ impl Log {
         now_ms: i64,
     ) -> Result<(), StorageError> {
         let segments = self.segments();
-        self.flush.cuts.begin();
+        self.shared.cuts.begin();
         self.drop_waiting_files();
         for segment in segments.iter() {
             // Readers that still hold the list find the end of the file at once.
@@ -160,7 +159,7 @@ impl Log {
     /// # Errors
     /// The disk's.
     pub fn mark_deleted(&mut self, unique_hex: &str) -> Result<PathBuf, StorageError> {
-        self.flush.cuts.begin();
+        self.shared.cuts.begin();
         let to = parent(&self.dir).join(delete_dir_name(&self.tp, unique_hex));
         self.disk.rename(&self.dir, &to).map_err(Log::failed("rename", &self.dir))?;
         Ok(to)

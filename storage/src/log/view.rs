@@ -13,6 +13,7 @@ use super::segment::{Placed, Segment, Spot};
 use super::txn_index::AbortedTxn;
 use crate::disk::{Disk, File};
 use crate::errors::{ReadError, StorageError};
+use crate::flush::Cuts;
 
 /// What the writer publishes.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) log_start_offset: AtomicI64,
     pub(crate) log_end_offset: AtomicI64,
+    /// Counts cuts: what a reader found broken while one was made may be whole.
+    pub(crate) cuts: Cuts,
     /// By base offset; never empty, the last one is active.
     pub(crate) segments: ArcSwap<Vec<Arc<Segment>>>,
 }
@@ -95,16 +98,28 @@ impl LogView {
         upper_offset: i64,
         at_least_one_batch: bool,
     ) -> Result<Option<Slice>, ReadError> {
-        let read = || {
+        self.settled(|| {
             let (start, end) = (self.log_start_offset(), self.log_end_offset());
             if offset < start || offset > end {
                 return Err(ReadError::OffsetOutOfRange { offset, start, end });
             }
             self.slice(offset, max_bytes, upper_offset.min(end), at_least_one_batch)
-        };
-        match read() {
-            // Retention has renamed the file since the list of segments was read: look again.
-            Err(ReadError::Storage(error)) if error.is_not_found() => read(),
+        })
+    }
+
+    /// Looks again if a file was renamed by retention since the list of segments was read, or if
+    /// the log was cut meanwhile.
+    pub(super) fn settled<T>(
+        &self,
+        look: impl Fn() -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let cuts = self.0.cuts.count();
+        match look() {
+            Err(ReadError::Storage(error))
+                if error.is_not_found() || cuts != self.0.cuts.count() =>
+            {
+                look()
+            }
             other => other,
         }
     }
@@ -170,19 +185,21 @@ impl LogView {
         fetch_offset: i64,
         upper_offset: i64,
     ) -> Result<Vec<AbortedTxn>, ReadError> {
-        let segments = self.0.segments.load();
-        let mut found = Vec::new();
-        for segment in segments.iter().skip(Shared::index_of(&segments, fetch_offset)) {
-            for txn in segment.aborted(&*self.0.disk)?.iter() {
-                if txn.last_offset >= fetch_offset && txn.first_offset < upper_offset {
-                    found.push(*txn);
-                }
-                // Whatever aborted later began at or above this.
-                if txn.last_stable_offset >= upper_offset {
-                    return Ok(found);
+        self.settled(|| {
+            let segments = self.0.segments.load();
+            let mut found = Vec::new();
+            for segment in segments.iter().skip(Shared::index_of(&segments, fetch_offset)) {
+                for txn in segment.aborted(&*self.0.disk)?.iter() {
+                    if txn.last_offset >= fetch_offset && txn.first_offset < upper_offset {
+                        found.push(*txn);
+                    }
+                    // Whatever aborted later began at or above this.
+                    if txn.last_stable_offset >= upper_offset {
+                        return Ok(found);
+                    }
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 }
