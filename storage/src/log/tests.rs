@@ -1,7 +1,11 @@
 //! What the tests of the log have in common: a log on a simulated disk, and batches to put in it.
 
 mod append;
+mod crash;
+mod golden;
+mod model;
 mod read;
+mod recover;
 mod retain;
 mod times;
 mod truncate;

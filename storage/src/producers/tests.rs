@@ -90,7 +90,7 @@ fn coordinators_skip_sequences_not_epochs() {
     let mut producers = Producers::default();
     let mut at = |epoch: i16, offset: i64| {
         let header = header(1, epoch, -1, 1, offset, true);
-        producers.check(&header, Origin::Coordinator).map(|_| drop(producers.note(&header, None)))
+        producers.check(&header, Origin::Coordinator).map(|_| producers.note(&header, None))
     };
     assert!(at(3, 0).is_ok() && at(3, 1).is_ok() && at(4, 2).is_ok());
     assert!(matches!(at(3, 3), Err(AppendError::InvalidProducerEpoch { current: 4, got: 3, .. })));

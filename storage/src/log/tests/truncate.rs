@@ -193,3 +193,26 @@ fn deletion_renames_the_directory() {
     assert!(disk.stat(&path.join("00000000000000000000.log")).expect("a stat").is_some());
     assert_eq!(slice.file.read_at(&mut [0; 100], 0).expect("a read"), 100);
 }
+
+#[test]
+fn cut_within_a_gap() {
+    let at = |offset: i64| {
+        let mut batch = sized(100, NOW);
+        protocol_compat::batch::assign(&mut batch, offset, 0);
+        batch
+    };
+    let mut rig = Rig::new(small());
+    for offset in [0, 10, 20] {
+        rig.log.append_replica(&at(offset), NOW).expect("an append");
+    }
+    rig.log.truncate_to(15, NOW).expect("a cut");
+    assert_eq!(rig.log.log_end_offset(), 11, "where the batches end");
+    rig.checkpoint();
+    rig.kill();
+    rig.open().expect("a log");
+    assert_eq!(rig.log.log_end_offset(), 11);
+    rig.log.append_replica(&at(15), NOW).expect("an append");
+    // All of a segment goes.
+    rig.log.truncate_to(0, NOW).expect("a cut");
+    assert_eq!((rig.log.log_start_offset(), rig.log.log_end_offset()), (0, 0));
+}
