@@ -17,9 +17,9 @@ pub fn start(node: &Arc<Node>) {
     let retention_ms = config.long(keys::LOG_RETENTION_CHECK_INTERVAL_MS);
     let checkpoint_ms = i64::from(config.int(keys::LOG_FLUSH_OFFSET_CHECKPOINT_INTERVAL_MS));
     let first_ms = config.long(keys::LOG_INITIAL_TASK_DELAY_MS);
-    spawn(node, "housekeeper", move |node| {
-        housekeeper(node, first_ms, retention_ms, checkpoint_ms)
-    });
+    let producers_ms = i64::from(config.int(keys::PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS));
+    let every = Every { first_ms, retention_ms, checkpoint_ms, producers_ms };
+    spawn(node, "housekeeper", move |node| housekeeper(node, every));
     spawn_on_shard(node, "group-timers", group_timers);
 }
 
@@ -68,19 +68,31 @@ fn spawn_on_shard<F>(
     node.env.tasks.spawn_on(0, name, Box::new(task));
 }
 
+/// How often each thing is done.
+#[derive(Clone, Copy)]
+struct Every {
+    /// Before anything is done for the first time.
+    first_ms: i64,
+    retention_ms: i64,
+    checkpoint_ms: i64,
+    producers_ms: i64,
+}
+
 /// Retention, expired producers, deleted files, checkpoints: one after another, on one thread.
-async fn housekeeper(node: Arc<Node>, first_ms: i64, retention_ms: i64, checkpoint_ms: i64) {
+async fn housekeeper(node: Arc<Node>, every: Every) {
+    let Every { first_ms, retention_ms, checkpoint_ms, producers_ms } = every;
     let clock = Arc::clone(&node.env.clock);
     let mut stop = node.stopping();
     let begin = clock.mono_ms();
     let (mut retention_at, mut checkpoint_at) = (begin + first_ms, begin + checkpoint_ms);
-    let mut purge_at = begin + first_ms;
+    let (mut purge_at, mut producers_at) = (begin + first_ms, begin + producers_ms);
     loop {
         let relaxed =
             node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
         let now = clock.mono_ms();
         let flush_at = if relaxed { now + FLUSH_CHECK_MS } else { i64::MAX };
-        let next = retention_at.min(checkpoint_at).min(flush_at).min(purge_at);
+        let next = [retention_at, checkpoint_at, flush_at, purge_at, producers_at];
+        let next = next.into_iter().min().unwrap_or(retention_at);
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => return,
@@ -102,6 +114,13 @@ async fn housekeeper(node: Arc<Node>, first_ms: i64, retention_ms: i64, checkpoi
             node.dirs.purge_deleted(wall_ms);
             purge_at = now + retention_ms.min(PURGE_CHECK_MS);
         }
+        if now >= producers_at {
+            let wall_ms = clock.wall_ms();
+            for partition in node.partitions.all() {
+                partition.with_log(|log| log.expire_producers(wall_ms));
+            }
+            producers_at = now + producers_ms;
+        }
         if now >= checkpoint_at {
             node.dirs.checkpoint(&node.partitions.all());
             checkpoint_at = now + checkpoint_ms;
@@ -118,7 +137,6 @@ fn retain(node: &Node) {
         let watermark = partition.high_watermark();
         let tp = &partition.tp;
         let outcome = partition.with_log(|log| {
-            log.expire_producers(now_ms);
             log.purge_deleted(now_ms);
             log.retain(watermark, now_ms)
         });

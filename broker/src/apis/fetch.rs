@@ -122,7 +122,7 @@ fn bad_isolation(ctx: &Ctx, request: &FetchRequest<'_>) -> Reply {
             name: Arc::from(&*topic.name),
             topic_id: topic.topic_id,
             partitions: partitions
-                .map(|asked| FetchPartitionResponse::error(asked.partition, code))
+                .map(|asked| Part::of(asked.partition, code, Some(Vec::new())).response)
                 .collect(),
         });
     }
@@ -255,6 +255,9 @@ impl Fetch {
         if partition.is_offline() {
             return Part::failed(index, self.offline_code());
         }
+        if want.max_bytes < 0 {
+            return Part::failed(index, ErrorCode::InvalidFetchSize);
+        }
         match partition.check_epoch(want.current_leader_epoch) {
             ErrorCode::None => {}
             code => return Part::failed(index, code),
@@ -366,12 +369,23 @@ impl Fetch {
         let mut slices = Vec::new();
         let mut record_bytes = 0;
         let mut sessions = self.ctx.node.sessions.lock();
-        for (item, part) in self.items.iter().zip(attempt.parts) {
-            if let Kind::Incremental { session_id } = self.kind {
+        if self.kind == Kind::Full && self.terms.version >= 7 {
+            let node = &self.ctx.node;
+            let wants = self.items.iter().map(|item| (item.key.clone(), item.want.clone()));
+            let fresh = || i32::from_be_bytes(first_four(node.env.rng.next_u64()));
+            let now_ms = node.env.clock.mono_ms();
+            response.session_id = sessions.create(now_ms, self.by_id, wants.collect(), fresh);
+        }
+        let (id, incremental) = match self.kind {
+            Kind::Incremental { session_id } => {
                 response.session_id = session_id;
-                if !sessions.note(session_id, &item.key, &part.outcome()) {
-                    continue;
-                }
+                (session_id, true)
+            }
+            Kind::Full | Kind::Sessionless => (response.session_id, false),
+        };
+        for (item, part) in self.items.iter().zip(attempt.parts) {
+            if id != 0 && !sessions.note(id, &item.key, &part.outcome()) && incremental {
+                continue;
             }
             let Part { response: partition, slice } = part;
             add(&mut response, &item.key, partition, self.by_id);
@@ -382,13 +396,6 @@ impl Fetch {
                 }
                 slices.push(slice);
             }
-        }
-        if self.kind == Kind::Full && self.terms.version >= 7 {
-            let node = &self.ctx.node;
-            let now_ms = node.env.clock.mono_ms();
-            let wants = self.items.drain(..).map(|item| (item.key, item.want)).collect();
-            let fresh = || i32::from_be_bytes(first_four(node.env.rng.next_u64()));
-            response.session_id = sessions.create(now_ms, self.by_id, wants, fresh);
         }
         drop(sessions);
         if record_bytes <= INLINE_BYTES_MAX {
@@ -439,14 +446,18 @@ impl Drop for Registration {
 impl Part {
     /// Refused by the handler: the aborted list is empty, not null (seen on Kafka 4.4.0).
     fn refused(index: i32, code: ErrorCode) -> Part {
-        let mut response = FetchPartitionResponse::error(index, code.code());
-        response.aborted = Some(Vec::new());
+        Part::of(index, code.code(), Some(Vec::new()))
+    }
+
+    fn of(index: i32, code: i16, aborted: Option<Vec<(i64, i64)>>) -> Part {
+        let mut response = FetchPartitionResponse::error(index, code);
+        response.aborted = aborted;
         Part { response, slice: None }
     }
 
     /// Refused by the log: the aborted list is null.
     fn failed(index: i32, code: ErrorCode) -> Part {
-        Part { response: FetchPartitionResponse::error(index, code.code()), slice: None }
+        Part::of(index, code.code(), None)
     }
 
     fn outcome(&self) -> Outcome {

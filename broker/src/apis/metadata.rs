@@ -37,6 +37,9 @@ impl Handler for Metadata {
     type Request = MetadataRequest;
 
     async fn handle(ctx: Ctx, version: i16, request: MetadataRequest) -> MetadataResponse {
+        if let Some(refusal) = refuse(version, &request) {
+            return refusal;
+        }
         let image = ctx.node.quorum.image();
         let answer = Answering { ctx: &ctx, version, request: &request, image: &image };
         let (topics, missing) = answer.topics();
@@ -94,22 +97,15 @@ impl Answering<'_> {
         };
         let mut seen = BTreeSet::new();
         let (mut topics, mut missing) = (Vec::new(), Vec::new());
-        let illegal = asked.iter().any(|topic| {
-            self.version < 12 && (topic.topic_id != Uuid::nil() || topic.name.is_none())
-        });
         for topic in asked {
             let name = topic.name.as_ref().map(|name| name.to_string());
             if !seen.insert((topic.topic_id, name)) {
                 continue;
             }
-            if illegal {
-                topics.push(refused(topic, ErrorCode::InvalidRequest));
-            } else if topic.topic_id != Uuid::nil() {
+            if topic.topic_id != Uuid::nil() {
                 topics.push(self.by_id(topic));
             } else if let Some(name) = &topic.name {
                 topics.push(self.by_name(name, &mut missing));
-            } else {
-                topics.push(refused(topic, ErrorCode::UnknownTopicId));
             }
         }
         (topics, missing)
@@ -125,6 +121,7 @@ impl Answering<'_> {
             None => {
                 let mut answer = MetadataResponseTopic::default();
                 answer.error_code = ErrorCode::UnknownTopicId.code();
+                answer.name = None;
                 answer.topic_id = asked.topic_id;
                 answer.topic_authorized_operations = self.topic_operations();
                 answer
@@ -200,11 +197,28 @@ pub fn operations(asked: bool, allowed: i32) -> i32 {
     if asked { allowed } else { OPERATIONS_NOT_ASKED }
 }
 
-fn refused(asked: &MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTopic {
-    let mut answer = MetadataResponseTopic::default();
-    answer.error_code = code.code();
-    answer.name = asked.name.clone();
-    answer.topic_id = asked.topic_id;
-    answer.topic_authorized_operations = OPERATIONS_NOT_ASKED;
-    answer
+/// Refuses a request as a whole, in Kafka's form: topics by id came with v12, and neither a name nor
+/// an id names nothing.
+fn refuse(version: i16, request: &MetadataRequest) -> Option<MetadataResponse> {
+    let asked = request.topics.as_ref()?;
+    let is_bad = |topic: &MetadataRequestTopic| {
+        let by_id = topic.topic_id != Uuid::nil();
+        topic.name.is_none() && !by_id || version < 12 && (by_id || topic.name.is_none())
+    };
+    if !asked.iter().any(is_bad) {
+        return None;
+    }
+    let mut response = MetadataResponse::default();
+    let topics = asked.iter().map(|topic| {
+        let mut answer = MetadataResponseTopic::default();
+        answer.error_code = ErrorCode::InvalidRequest.code();
+        answer.name = Some(topic.name.clone().unwrap_or_default());
+        answer.topic_id = topic.topic_id;
+        answer
+    });
+    response.topics = topics.collect();
+    if version >= 13 {
+        response.error_code = ErrorCode::InvalidRequest.code();
+    }
+    Some(response)
 }

@@ -9,11 +9,11 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use protocol_compat::batch::{ProduceRefusal, validate_produce};
+use protocol_compat::batch::{ProduceRefusal, check_shape, first_batch, validate_produce};
 use protocol_compat::error::ErrorCode;
 use protocol_compat::hot::produce::{
-    self as wire, ProducePartition, ProducePartitionResponse, ProduceResponse, ProduceTopic,
-    ProduceTopicResponse,
+    self as wire, ProducePartition, ProducePartitionResponse, ProduceRequest, ProduceResponse,
+    ProduceTopic, ProduceTopicResponse,
 };
 use storage::producers::Origin;
 
@@ -75,14 +75,15 @@ pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
     let mut run = Run {
         ctx,
         acks: request.acks,
-        transactional: request.transactional_id.is_some(),
         now_ms: ctx.node.env.clock.wall_ms(),
         waker,
         response: ProduceResponse::default(),
         waits: Vec::new(),
         failed: false,
-        whole_request: None,
     };
+    if let Err(refusal) = look_first(&request, body) {
+        return run.refuse_all(&request, body, &refusal);
+    }
     for topic in &request.topics {
         run.topic(topic, body);
     }
@@ -99,14 +100,11 @@ fn encode(head: &Head, response: &ProduceResponse) -> Reply {
 struct Run<'a> {
     ctx: &'a Ctx,
     acks: i16,
-    transactional: bool,
     now_ms: i64,
     waker: &'a Waker,
     response: ProduceResponse,
     waits: Vec<Wait>,
     failed: bool,
-    /// An error that Kafka answers for every partition of the request.
-    whole_request: Option<ErrorCode>,
 }
 
 impl Run<'_> {
@@ -120,6 +118,9 @@ impl Run<'_> {
             std::str::from_utf8(name).ok().and_then(|name| tables.by_name(name)).cloned()
         };
         drop(tables);
+        if topic.partitions.is_empty() {
+            return;
+        }
         let name = String::from_utf8_lossy(body.get(topic.name.clone()).unwrap_or_default());
         let at = self.response_topic(&name, topic);
         for partition in &topic.partitions {
@@ -191,17 +192,17 @@ impl Run<'_> {
         };
         let settings = partition.settings();
         let rules = settings.produce_rules(&partition.tp, self.now_ms, self.ctx.head.version);
-        let checked = validate_produce(payload, &rules);
-        let validated = match checked {
-            Ok(validated) => validated,
-            Err(refusal) => return Err(self.refused(asked.index, &partition, refusal)),
-        };
         if !matches!(self.acks, -1..=1) {
-            return Err(fail(ErrorCode::InvalidRequiredAcks));
+            let shape = check_shape(payload, self.ctx.head.version);
+            return Err(match shape {
+                Ok(_) => fail(ErrorCode::InvalidRequiredAcks),
+                Err(refusal) => refused(asked.index, &partition, refusal),
+            });
         }
-        if validated.header.is_transactional() || self.transactional {
-            return Err(fail(ErrorCode::TransactionalIdAuthorizationFailed));
-        }
+        let validated = match validate_produce(payload, &rules) {
+            Ok(validated) => validated,
+            Err(refusal) => return Err(refused(asked.index, &partition, refusal)),
+        };
         if crate::node::is_internal(&handle.name) && self.ctx.client_id() != ADMIN_CLIENT {
             return Err(fail(ErrorCode::InvalidTopicException));
         }
@@ -236,33 +237,27 @@ impl Run<'_> {
         unknown(asked)
     }
 
-    fn refused(
-        &mut self,
-        index: i32,
-        partition: &Partition,
-        refusal: ProduceRefusal,
-    ) -> ProducePartitionResponse {
-        if refusal.whole_request {
-            self.whole_request = Some(refusal.error);
-        }
-        let mut response = failed(index, refusal.error);
-        if refusal.with_log_start {
-            response.log_start_offset = partition.log_start_offset();
-        }
-        let errors = refusal.record_errors.into_iter();
-        response.record_errors = errors.map(|(index, text)| (index, Some(text))).collect();
-        response.error_message = refusal.message;
-        response
-    }
-
-    fn finish(mut self, timeout_ms: i32) -> Started {
-        if let Some(code) = self.whole_request {
-            for topic in &mut self.response.topics {
-                for entry in &mut topic.partitions {
-                    *entry = failed(entry.index, code);
-                }
+    /// An error that Kafka answers for every partition of the request, before it appends anything.
+    fn refuse_all(
+        mut self,
+        request: &ProduceRequest,
+        body: &[u8],
+        refusal: &ProduceRefusal,
+    ) -> Started {
+        self.failed = true;
+        for topic in &request.topics {
+            let name = String::from_utf8_lossy(body.get(topic.name.clone()).unwrap_or_default());
+            let at = self.response_topic(&name, topic);
+            for partition in &topic.partitions {
+                let mut response = failed(partition.index, refusal.error);
+                response.error_message.clone_from(&refusal.message);
+                self.note(at, partition.index, Err(response));
             }
         }
+        self.finish(request.timeout_ms)
+    }
+
+    fn finish(self, timeout_ms: i32) -> Started {
         if self.acks == 0 {
             // There is no answer to put an error in: Kafka closes the connection instead.
             return Started::Done(if self.failed {
@@ -287,6 +282,40 @@ impl Run<'_> {
             None => Started::Acks(Box::new(pending)),
         }
     }
+}
+
+/// What Kafka looks for in all partitions before it begins: batches that cannot be batches, and
+/// transactional ones, for which there is no coordinator yet.
+fn look_first(request: &ProduceRequest, body: &[u8]) -> Result<(), ProduceRefusal> {
+    for partition in request.topics.iter().flat_map(|topic| &topic.partitions) {
+        let payload = partition.records.clone().and_then(|range| body.get(range));
+        let first = first_batch(payload.unwrap_or_default())?;
+        if first.is_some_and(|first| first.transactional) {
+            return Err(ProduceRefusal {
+                error: ErrorCode::TransactionalIdAuthorizationFailed,
+                record_errors: Vec::new(),
+                message: None,
+                with_log_start: false,
+                whole_request: true,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn refused(
+    index: i32,
+    partition: &Partition,
+    refusal: ProduceRefusal,
+) -> ProducePartitionResponse {
+    let mut response = failed(index, refusal.error);
+    if refusal.with_log_start {
+        response.log_start_offset = partition.log_start_offset();
+    }
+    let errors = refusal.record_errors.into_iter();
+    response.record_errors = errors.map(|(index, text)| (index, Some(text))).collect();
+    response.error_message = refusal.message;
+    response
 }
 
 fn failed(index: i32, code: ErrorCode) -> ProducePartitionResponse {

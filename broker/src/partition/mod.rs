@@ -335,7 +335,7 @@ impl Partition {
     pub fn check_epoch(&self, current_leader_epoch: i32) -> ErrorCode {
         let ours = self.leader_epoch();
         match current_leader_epoch {
-            -1 => ErrorCode::None,
+            asked if asked < 0 => ErrorCode::None,
             asked if asked < ours => ErrorCode::FencedLeaderEpoch,
             asked if asked > ours => ErrorCode::UnknownLeaderEpoch,
             _ => ErrorCode::None,
