@@ -206,7 +206,7 @@ fn in_order(
 
 fn outcome(result: &Result<(), Refusal>) -> (i16, Option<&str>) {
     match result {
-        Ok(()) => (ErrorCode::None.code(), Some("")),
+        Ok(()) => (ErrorCode::None.code(), None),
         Err(refusal) => (refusal.code.code(), refusal.message.as_deref()),
     }
 }

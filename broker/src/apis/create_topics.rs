@@ -91,6 +91,7 @@ fn topic_result(
 ) -> CreatableTopicResult {
     let mut answer = CreatableTopicResult::default();
     answer.name = TopicName(text(&asked.name));
+    answer.error_message = None;
     match result {
         Ok(created) => {
             if version >= 5 {

@@ -1,9 +1,10 @@
-//! DeleteGroups (42), 0-3. v2: flexible. v3: a text with each error.
+//! DeleteGroups (42), 0-3. v2: flexible. v3: room for a text with an error (KIP-1043), which a
+//! refused or missing group does not use.
+
+use std::collections::BTreeSet;
 
 use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
-use protocol_compat::error::ErrorCode;
-use protocol_compat::later;
 
 use super::ctx::name;
 use super::{Ctx, Handler};
@@ -13,18 +14,26 @@ pub struct DeleteGroups;
 impl Handler for DeleteGroups {
     type Request = DeleteGroupsRequest;
 
+<<<<<<< HEAD
     async fn handle(ctx: Ctx, version: i16, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
+=======
+    async fn handle(
+        ctx: Ctx,
+        _version: i16,
+        request: DeleteGroupsRequest,
+    ) -> DeleteGroupsResponse {
+>>>>>>> 23a3bdc (apis: null texts, doubled groups, node id 0 unless said otherwise)
         let mut response = DeleteGroupsResponse::default();
+        let mut seen = BTreeSet::new();
         for group in request.groups_names {
+            if !seen.insert(group.clone()) {
+                continue;
+            }
             let now_ms = ctx.node.env.clock.steady_ms();
             let code = ctx.node.groups.delete_group(now_ms, name(&group)).await;
             let mut result = DeletableGroupResult::default();
             result.group_id = group;
             result.error_code = code.code();
-            if version >= 3 && code != ErrorCode::None {
-                let tags = &mut result.unknown_tagged_fields;
-                later::set_text(tags, "ErrorMessage", Some(code.message()));
-            }
             response.results.push(result);
         }
         response

@@ -32,7 +32,9 @@ impl Handler for DescribeGroups {
             let description = ctx.node.groups.describe(now_ms, name(&group)).await;
             let mut answer = describe(version, group, description);
             if version >= 3 {
-                let asked = request.include_authorized_operations;
+                // Nobody is told what may be done to a group that is not there.
+                let there = answer.error_code == 0 || version < 6;
+                let asked = request.include_authorized_operations && there;
                 answer.authorized_operations = operations(asked, GROUP_OPERATIONS);
             }
             response.groups.push(answer);

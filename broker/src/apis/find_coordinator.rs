@@ -36,7 +36,10 @@ impl Handler for FindCoordinator {
         let found = coordinator(&ctx, version, request.key_type, request.key);
         response.error_code = found.error_code;
         if version >= 1 {
-            response.error_message = found.error_message;
+            // Kafka puts a text here even when nothing is wrong; from v4 on it puts none at all.
+            let code = ErrorCode::from_code(found.error_code).unwrap_or(ErrorCode::None);
+            let message = if code == ErrorCode::None { "NONE" } else { code.message() };
+            response.error_message = Some(text(message));
         }
         response.node_id = found.node_id;
         response.host = found.host;
@@ -58,16 +61,11 @@ fn coordinator(ctx: &Ctx, version: i16, key_type: i8, key: StrBytes) -> Coordina
             answer.node_id = BrokerId(-1);
             answer.port = -1;
             answer.error_code = code.code();
-            answer.error_message = Some(text(message(code)));
+            answer.error_message = Some(text(""));
         }
     }
     answer.key = key;
     answer
-}
-
-/// Only a refused key is explained; whoever is told to come back needs no text.
-fn message(code: ErrorCode) -> &'static str {
-    if code == ErrorCode::InvalidRequest { code.message() } else { "" }
 }
 
 fn find(ctx: &Ctx, version: i16, key_type: i8, key: &str) -> Result<BrokerAddress, ErrorCode> {

@@ -10,7 +10,7 @@ rows! { IDENTITY_ROWS;
         High ReadOnly Later;
 
     /// The number that names this node in the cluster; every node needs its own.
-    NODE_ID "node.id" Int = 1, AtLeast(0), High ReadOnly Acts;
+    NODE_ID "node.id" Int = 0, AtLeast(0), High ReadOnly Acts;
 
     /// How long a starting broker may take to register with the controller before it gives up.
     INITIAL_BROKER_REGISTRATION_TIMEOUT_MS "initial.broker.registration.timeout.ms" Int = 60_000,
