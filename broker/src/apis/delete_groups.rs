@@ -7,6 +7,7 @@ use kafka_protocol::messages::delete_groups_response::DeletableGroupResult;
 use kafka_protocol::messages::{DeleteGroupsRequest, DeleteGroupsResponse};
 
 use super::ctx::name;
+use super::dispatch::ResponseOf;
 use super::{Ctx, Handler};
 
 pub struct DeleteGroups;
@@ -14,15 +15,7 @@ pub struct DeleteGroups;
 impl Handler for DeleteGroups {
     type Request = DeleteGroupsRequest;
 
-<<<<<<< HEAD
-    async fn handle(ctx: Ctx, version: i16, request: DeleteGroupsRequest) -> DeleteGroupsResponse {
-=======
-    async fn handle(
-        ctx: Ctx,
-        _version: i16,
-        request: DeleteGroupsRequest,
-    ) -> DeleteGroupsResponse {
->>>>>>> 23a3bdc (apis: null texts, doubled groups, node id 0 unless said otherwise)
+    async fn handle(ctx: Ctx, _version: i16, request: DeleteGroupsRequest) -> ResponseOf<Self> {
         let mut response = DeleteGroupsResponse::default();
         let mut seen = BTreeSet::new();
         for group in request.groups_names {

@@ -303,11 +303,7 @@ fn look_first(request: &ProduceRequest, body: &[u8]) -> Result<(), ProduceRefusa
     Ok(())
 }
 
-fn refused(
-    index: i32,
-    partition: &Partition,
-    refusal: ProduceRefusal,
-) -> ProducePartitionResponse {
+fn refused(index: i32, partition: &Partition, refusal: ProduceRefusal) -> ProducePartitionResponse {
     let mut response = failed(index, refusal.error);
     if refusal.with_log_start {
         response.log_start_offset = partition.log_start_offset();
