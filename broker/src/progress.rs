@@ -33,6 +33,7 @@ pub struct Progress {
     phase: Mutex<Phase>,
     opened: AtomicUsize,
     to_open: AtomicUsize,
+    failed: AtomicUsize,
 }
 
 impl Default for Progress {
@@ -41,6 +42,7 @@ impl Default for Progress {
             phase: Mutex::new(Phase::Directories),
             opened: AtomicUsize::new(0),
             to_open: AtomicUsize::new(0),
+            failed: AtomicUsize::new(0),
         }
     }
 }
@@ -61,6 +63,16 @@ impl Progress {
 
     pub fn partition_opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A partition could not be opened: its disk failed, or its log is damaged.
+    pub fn partition_failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many partitions could not be opened.
+    pub fn failed(&self) -> usize {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Partitions opened so far, and how many there are.

@@ -1,6 +1,8 @@
 //! HTTP for operators: `/metrics`, `/healthz`, `/readyz`.
 
+pub mod gather;
 mod io;
+mod page;
 
 use std::sync::Arc;
 
@@ -56,6 +58,7 @@ async fn readyz(State(node): State<Arc<Node>>) -> impl IntoResponse {
 }
 
 async fn metrics(State(node): State<Arc<Node>>) -> impl IntoResponse {
-    let text = node.metrics.render();
+    let mut text = node.metrics.render();
+    text.push_str(&gather::gather(&node));
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }

@@ -179,7 +179,7 @@ impl Publisher {
             }
             Err(error) => {
                 tracing::error!(partition = %tp, %error, "the partition is offline");
-                self.progress.partition_opened();
+                self.progress.partition_failed();
                 None
             }
         }
