@@ -31,7 +31,11 @@ impl Handler for DescribeQuorum {
             topics.map(|topic| describe(&ctx, version, topic, status.as_ref())).collect();
         if version >= 2 {
             response.error_message = Some(text(""));
-            response.nodes = nodes(&ctx, status.as_ref());
+            let topics = response.topics.iter();
+            let partitions = topics.flat_map(|topic| &topic.partitions);
+            if partitions.map(|partition| partition.error_code).eq([ErrorCode::None.code()]) {
+                response.nodes = nodes(&ctx, status.as_ref());
+            }
         }
         response
     }
@@ -102,23 +106,20 @@ fn replica(ctx: &Ctx, version: i16, member: &MemberProgress) -> ReplicaState {
     state
 }
 
-/// The voters and where they listen; alone, a node needs no listener for its quorum.
+/// The voters and where they are reached. A node alone has no listener for its quorum alone: it
+/// answers where the client found it.
 fn nodes(ctx: &Ctx, status: Option<&Status>) -> Vec<NodeEntry> {
-    let config = ctx.node.runtime();
     let voters = status.into_iter().flat_map(|status| status.members.voters.iter());
     let nodes = voters.map(|&id| {
         let mut node = NodeEntry::default();
         node.node_id = BrokerId(id);
         if id == ctx.node.id {
-            let listeners = config.config.fixed().advertised_controllers();
-            node.listeners = listeners
-                .map(|listener| {
-                    Listener::default()
-                        .with_name(text(&listener.name))
-                        .with_host(text(&listener.host))
-                        .with_port(listener.port)
-                })
-                .collect();
+            let (host, port) = ctx.conn.endpoint();
+            let listener = Listener::default()
+                .with_name(text(&ctx.conn.listener))
+                .with_host(text(&host))
+                .with_port(port);
+            node.listeners = vec![listener];
         }
         node
     });

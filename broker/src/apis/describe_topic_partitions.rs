@@ -103,7 +103,9 @@ fn unknown(name: &str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic 
     answer.error_code = code.code();
     answer.name = Some(TopicName(text(name)));
     answer.is_internal = is_internal(name);
-    answer.topic_authorized_operations = TOPIC_OPERATIONS;
+    if !name.is_empty() {
+        answer.topic_authorized_operations = TOPIC_OPERATIONS;
+    }
     answer
 }
 

@@ -256,7 +256,7 @@ impl Fetch {
             return Part::failed(index, self.offline_code());
         }
         if want.max_bytes < 0 {
-            return Part::failed(index, ErrorCode::InvalidFetchSize);
+            return Part::failed(index, ErrorCode::UnknownServerError);
         }
         match partition.check_epoch(want.current_leader_epoch) {
             ErrorCode::None => {}
@@ -384,8 +384,14 @@ impl Fetch {
             Kind::Full | Kind::Sessionless => (response.session_id, false),
         };
         for (item, part) in self.items.iter().zip(attempt.parts) {
-            if id != 0 && !sessions.note(id, &item.key, &part.outcome()) && incremental {
-                continue;
+            let news = id == 0 || sessions.note(id, &item.key, &part.outcome());
+            if incremental {
+                if !news {
+                    continue;
+                }
+                if part.slice.is_some() {
+                    sessions.to_the_end(id, &item.key);
+                }
             }
             let Part { response: partition, slice } = part;
             add(&mut response, &item.key, partition, self.by_id);

@@ -61,7 +61,8 @@ fn coordinator(ctx: &Ctx, version: i16, key_type: i8, key: StrBytes) -> Coordina
             answer.node_id = BrokerId(-1);
             answer.port = -1;
             answer.error_code = code.code();
-            answer.error_message = Some(text(""));
+            let known = matches!(key_type, GROUP | TRANSACTION | SHARE);
+            answer.error_message = Some(text(if known { "" } else { code.message() }));
         }
     }
     answer.key = key;

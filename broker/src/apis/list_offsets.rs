@@ -146,7 +146,16 @@ fn look_up(terms: &Terms, partition: &Partition, timestamp: i64) -> Result<Found
             Ok((-1, start, epoch.unwrap_or(partition.leader_epoch())))
         }
         LATEST_TIERED | EARLIEST_PENDING_UPLOAD => Ok(NOTHING),
-        MAX_TIMESTAMP => Ok(view.max_timestamp().map_err(failed)?.map_or(NOTHING, found)),
+        MAX_TIMESTAMP => match view.max_timestamp().map_err(failed)? {
+            Some(at) => Ok(found(at)),
+            None if view.log_start_offset() == view.log_end_offset() => Ok(NOTHING),
+            // Records without a time: the first of them, as Kafka has it.
+            None => {
+                let start = view.log_start_offset();
+                let epoch = partition.with_log(|log| log.leader_epochs().epoch_of(start));
+                Ok((-1, start, epoch.unwrap_or(partition.leader_epoch())))
+            }
+        },
         time => Ok(view.offset_for_timestamp(time, upper).map_err(failed)?.map_or(NOTHING, found)),
     }
 }

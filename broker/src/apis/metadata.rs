@@ -97,7 +97,12 @@ impl Answering<'_> {
         };
         let mut seen = BTreeSet::new();
         let (mut topics, mut missing) = (Vec::new(), Vec::new());
+        // Kafka looks at names only when no topic is asked for by its id.
+        let ids_only = asked.iter().any(|topic| topic.topic_id != Uuid::nil());
         for topic in asked {
+            if ids_only && topic.topic_id == Uuid::nil() {
+                continue;
+            }
             let name = topic.name.as_ref().map(|name| name.to_string());
             if !seen.insert((topic.topic_id, name)) {
                 continue;

@@ -238,6 +238,13 @@ impl Sessions {
         true
     }
 
+    /// A partition that returned records is read last the next time.
+    pub fn to_the_end(&mut self, session_id: i32, key: &Key) {
+        if let Some(session) = self.sessions.get_mut(&session_id) {
+            session.to_the_end(key);
+        }
+    }
+
     /// Remembers what is about to be sent of a partition; whether it must be in an incremental
     /// answer at all.
     pub fn note(&mut self, session_id: i32, key: &Key, outcome: &Outcome) -> bool {
@@ -257,9 +264,6 @@ impl Sessions {
         });
         // After an error everything is news again.
         cached.sent = (!outcome.error).then_some(now);
-        if outcome.has_records {
-            session.to_the_end(key);
-        }
         changed || outcome.has_records || outcome.error || outcome.diverging
     }
 }
