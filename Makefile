@@ -39,10 +39,12 @@ test-compat: ## Run the tests with real Kafka clients against the built broker
 ifneq ($(COMPAT),)
 	@$(TEST) cargo build --bin gracchus
 	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) cargo test -p compat-tests
+else
+	@echo 'compat-tests: no suite yet'
 endif
 
 fmt-check: ## Say whether the sources are formatted
-	@cargo fmt --all --check
+	@$(BUILD) cargo fmt --all --check
 
 lint: ## Run clippy over our own crates, warnings are errors
 	@$(BUILD) cargo clippy --all-targets -- -D warnings

@@ -66,16 +66,17 @@ missing_packages() {
     fi
 }
 
-# apt-get, with sudo where that is needed and possible.
+# apt-get, with sudo where that is needed.
 apt() {
     local sudo=()
+    # Without a terminal nobody can type a password.
     if [ "$(id -u)" != 0 ]; then
-        have sudo || return 1
-        # Without a terminal nobody can type a password.
         if [ -t 0 ]; then sudo=(sudo); else sudo=(sudo -n); fi
     fi
     "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >&2
 }
+
+may_install() { [ "$(id -u)" = 0 ] || have sudo; }
 
 install_missing() {
     local packages
@@ -87,7 +88,12 @@ install_missing() {
         say "(Fedora: dnf install gcc-c++ make pkgconf clang-devel rocksdb-devel snappy-devel cmake)"
         return 0
     fi
-    say "running: apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
+    local line="apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
+    if ! may_install; then
+        say "as root, run: $line"
+        return 0
+    fi
+    say "running: $line"
     if apt update && apt install -y --no-install-recommends "${packages[@]}"; then
         return 0
     fi
@@ -100,8 +106,7 @@ install_missing() {
     if [ "${#rest[@]}" -lt "${#packages[@]}" ] && [ "${#rest[@]}" -gt 0 ]; then
         apt install -y --no-install-recommends "${rest[@]}" && return 0
     fi
-    say "could not install them; as root, run:"
-    say "  apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
+    say "could not install all of them; as root, try: $line"
 }
 
 check_compilers() {
