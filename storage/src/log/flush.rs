@@ -16,7 +16,7 @@ use super::index::{Entries, Entry};
 use super::names::{Kind, TMP, file_path};
 use super::segment::Segment;
 use super::{Log, txn_index};
-use crate::disk::{OpenMode, suffixed};
+use crate::disk::{OpenMode, parent, suffixed};
 use crate::epochs::EPOCH_FILE;
 use crate::errors::StorageError;
 use crate::flush::{Dirty, DirtyFile};
@@ -36,6 +36,8 @@ enum Publish {
 #[derive(Debug)]
 struct InFlight {
     end_offset: i64,
+    files: Vec<DirtyFile>,
+    dirs: Vec<PathBuf>,
     publish: Vec<Publish>,
 }
 
@@ -95,26 +97,51 @@ impl FlushState {
         self.active_named = true;
     }
 
-    /// The log was cut to end at `end_offset`, durably. The active segment ends at `size`, of which
-    /// the flusher has been told `told` at most, and holds so many aborts, all in the file. What
-    /// was handed out before is void, and what waited for a name.
-    pub(super) fn cut(&mut self, end_offset: i64, size: u64, told: u64, aborts: usize) {
+    /// The log was cut to end at `end_offset`, durably. The active segment, in `path`, ends at
+    /// `size`, of which the flusher has been told `told` at most, and holds so many aborts, all in
+    /// the file. Groups under way are void: what they have of files that stay is handed out again.
+    pub(super) fn cut(
+        &mut self,
+        end_offset: i64,
+        (path, size): (&Path, u64),
+        told: u64,
+        aborts: usize,
+    ) {
         self.flushed_end = self.flushed_end.min(end_offset);
         self.active_from = size.min(told);
         self.active_named = true;
         self.aborts_written = aborts;
-        // `beside` stays: it has files of segments that stay, and those of others do no harm.
         self.publish.clear();
         self.epochs_waiting = false;
-        self.in_flight.clear();
+        let mut sealed = Vec::new();
+        for group in std::mem::take(&mut self.in_flight) {
+            let is_log = |file: &DirtyFile| file.path.extension() == path.extension();
+            let (logs, beside): (Vec<_>, Vec<_>) = group.files.into_iter().partition(is_log);
+            sealed.extend(logs);
+            self.beside.extend(beside);
+            self.dirs.extend(group.dirs);
+        }
+        sealed.append(&mut self.sealed);
+        sealed.retain(|file| file.path.as_path() < path);
+        sealed.sort_by(|a, b| a.path.cmp(&b.path));
+        // Earlier ranges of a file come first, and they join.
+        sealed.dedup_by(|later, kept| {
+            let same = later.path == kept.path;
+            if same {
+                (kept.from, kept.to) = (kept.from.min(later.from), kept.to.max(later.to));
+            }
+            same
+        });
+        self.sealed = sealed;
         self.touched = true;
     }
 
     /// The log was emptied and begins, durably, at `offset`.
     pub(super) fn restart(&mut self, offset: i64) {
+        self.in_flight.clear();
         self.sealed.clear();
         self.beside.clear();
-        self.cut(offset, 0, 0, 0);
+        self.cut(offset, (Path::new(""), 0), 0, 0);
         self.flushed_end = offset;
         self.since_snapshot = 0;
     }
@@ -150,11 +177,13 @@ impl Log {
         }
         let end_offset = self.log_end_offset;
         let publish = std::mem::take(&mut self.flush.publish);
-        self.flush.in_flight.push_back(InFlight { end_offset, publish });
+        let dirs: Vec<PathBuf> = dirs.into_iter().collect();
+        let group = InFlight { end_offset, files: files.clone(), dirs: dirs.clone(), publish };
+        self.flush.in_flight.push_back(group);
         Some(Dirty {
             topic_id: self.topic_id.unwrap_or_default(),
             files,
-            dirs: dirs.into_iter().collect(),
+            dirs,
             end_offset,
             cuts: self.shared.cuts.clone(),
             cuts_taken: self.shared.cuts.count(),
@@ -178,7 +207,12 @@ impl Log {
     pub fn flushed(&mut self, end_offset: i64) {
         let mut ends = self.flush.in_flight.iter().map(|group| group.end_offset);
         let found = ends.position(|end| end == end_offset);
-        let Some(last) = found else { panic!("no group ends at offset {end_offset}") };
+        let Some(last) = found else {
+            // [`Log::close`] does not wait for groups under way.
+            let known = end_offset <= self.flush.flushed_end;
+            assert!(known, "no group that was handed out ends at offset {end_offset}");
+            return;
+        };
         for _ in 0..=last {
             let Some(group) = self.flush.in_flight.pop_front() else { break };
             self.flush.flushed_end = self.flush.flushed_end.max(group.end_offset);
@@ -235,9 +269,9 @@ impl Log {
         Ok(())
     }
 
-    /// Writes everything that lets the log open again without a look at its batches: whole indexes,
-    /// producers, epochs. Flush afterwards (`take_dirty`, sync, `flushed`), twice, for the second
-    /// time for the names that the first one gave; only then is the stop clean. Append no more.
+    /// Writes everything that lets the log open again without a look at its batches (whole indexes,
+    /// producers, epochs) and makes it and all that was appended durable, whatever a flusher has
+    /// under way. The stop is clean only if this succeeds. Append no more.
     ///
     /// # Errors
     /// The disk's; the next start recovers.
@@ -256,10 +290,26 @@ impl Log {
             self.active.allocated = self.active.size;
             self.active.torn = false;
         }
-        if self.log_end_offset > 0 && !self.snapshots.contains(&self.log_end_offset) {
+        if self.log_end_offset > 0 {
             self.write_snapshot()?;
         }
+        self.flush_here().map_err(Log::failed("sync", &self.dir.clone()))?;
         self.flush.touched = false;
+        Ok(())
+    }
+
+    /// Makes everything durable, the names that files get by it too.
+    fn flush_here(&mut self) -> io::Result<()> {
+        let dirs = [parent(&self.dir).to_path_buf(), self.dir.to_path_buf()];
+        while self.take_dirty().is_some() || !self.flush.in_flight.is_empty() {
+            let mut files = self.flush.in_flight.iter().flat_map(|group| &group.files);
+            files.try_for_each(|dirty| dirty.file.sync_data())?;
+            dirs.iter().try_for_each(|dir| self.disk.sync_dir(dir))?;
+            if let Some(last) = self.flush.in_flight.back() {
+                // Of groups with the same end this may leave some, for the next round.
+                self.flushed(last.end_offset);
+            }
+        }
         Ok(())
     }
 

@@ -94,7 +94,7 @@ impl Rig {
     /// A clean stop and a start.
     fn restart(&mut self) {
         self.log.close().expect("a close");
-        self.flush();
+        self.crash();
         self.start = LogStart {
             log_start_offset: self.log.log_start_offset(),
             recovery_point: self.log.log_end_offset(),

@@ -104,8 +104,7 @@ impl Log {
         };
         segment.state.write().aborted = Some(Arc::new(aborted));
         self.publish_both(end_offset);
-        self.flush.sealed.retain(|dirty| dirty.path < path);
-        self.flush.cut(end_offset, size, told, aborts);
+        self.flush.cut(end_offset, (&path, size), told, aborts);
         segment.forget_index_files();
         self.write_indexes(&segment, true)?;
         self.rewrite_aborts(&segment)

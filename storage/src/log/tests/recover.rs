@@ -181,7 +181,6 @@ fn a_clean_open_is_cheap() {
             rig.append(sized(1000, NOW));
         }
         rig.log.close().expect("a close");
-        rig.flush();
         rig.start.recovery_point = batches as i64;
         rig.start.clean = true;
         let before = rig.disk.stats();
