@@ -19,6 +19,7 @@ use crate::apis::produce::PendingProduce;
 use crate::apis::{self, Answer, Started};
 use crate::env::{BoxFuture, Conn};
 use crate::node::Node;
+use crate::partition::flush::Drain;
 
 /// One connection may have this many requests in flight; then its socket is not read.
 pub const REQUESTS_IN_FLIGHT_MAX: usize = 64;
@@ -154,6 +155,7 @@ impl Connection {
     /// Starts every complete frame of the buffer that may start.
     fn start_requests(&mut self, cx: &mut Context<'_>) -> Result<bool, Closed> {
         let mut moved = false;
+        let _drain = Drain::begin();
         while self.may_start() {
             let max = self.node.request_bytes_max();
             let filled = self.input.filled();

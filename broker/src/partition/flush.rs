@@ -4,6 +4,7 @@
 //! No partition lock is held over a sync. A failed sync ends the process: what the page cache holds
 //! after it is not what the disk holds.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -17,6 +18,43 @@ use crate::env::Clock;
 /// Told which partitions moved their watermark, after every group.
 pub trait Progress: Send + Sync {
     fn flushed(&self, partitions: &[Arc<Partition>]);
+}
+
+thread_local! {
+    /// Flushers to wake at the end of the drain that runs on this thread; none runs without it.
+    static DEFERRED: RefCell<Option<Vec<Arc<Flusher>>>> = const { RefCell::new(None) };
+}
+
+/// While this lives, appends of this thread gather: their flusher is woken once, at the end. Woken by
+/// the first of several appends it would sync that one alone.
+pub struct Drain(());
+
+impl Drain {
+    pub fn begin() -> Drain {
+        DEFERRED.set(Some(Vec::new()));
+        Drain(())
+    }
+
+    /// Whether `flusher` will be woken later.
+    fn defer(flusher: &Arc<Flusher>) -> bool {
+        DEFERRED.with_borrow_mut(|deferred| match deferred {
+            Some(flushers) => {
+                if !flushers.iter().any(|known| Arc::ptr_eq(known, flusher)) {
+                    flushers.push(Arc::clone(flusher));
+                }
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        for flusher in DEFERRED.take().into_iter().flatten() {
+            flusher.wake.notify_one();
+        }
+    }
 }
 
 /// The flusher of one log directory.
@@ -49,13 +87,13 @@ impl Flusher {
     }
 
     /// Puts a partition into the open group. It must not be in it already.
-    pub fn submit(&self, partition: &Arc<Partition>, waker: Option<&Waker>) {
+    pub fn submit(self: &Arc<Self>, partition: &Arc<Partition>, waker: Option<&Waker>) {
         let mut group = self.group.lock();
         let first = group.partitions.is_empty();
         group.partitions.push(Arc::clone(partition));
         group.add_waker(waker);
         drop(group);
-        if first {
+        if first && !Drain::defer(self) {
             self.wake.notify_one();
         }
     }
