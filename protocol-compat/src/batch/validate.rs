@@ -12,7 +12,7 @@ use super::header::{
     BatchHeader, HEADER_LEN, LENGTH_AT, LOG_OVERHEAD, MAGIC, MAGIC_AT, TRANSACTIONAL, crc_matches,
 };
 use super::recode::recode;
-use super::walk::{Fault, Inflating, Plain, Seen, Source, Span, walk};
+use super::walk::{Fault, Inflating, Ordinary, Plain, Seen, Source, Span, run, walk};
 use crate::compression::{Codec, CompressionError, Inflater};
 use crate::error::ErrorCode;
 use crate::ids::TopicPartition;
@@ -371,75 +371,104 @@ impl<'a> Checks<'a> {
 
     /// Takes as many records as the header announces.
     fn walk_all<S: Source>(&mut self, source: &mut S) -> Result<(), Fault> {
-        for index in 0..self.header.record_count {
-            let seen = walk(source)?;
-            let timestamp = if self.header.is_log_append_time() {
-                self.header.max_timestamp
-            } else {
-                self.header.base_timestamp.wrapping_add(seen.front.timestamp_delta)
-            };
-            self.max_timestamp = self.max_timestamp.max(timestamp);
-            self.in_order &= seen.front.offset_delta == index;
-            if self.rules.compacted && seen.key.is_none() {
-                self.no_key(index);
-            } else if !self.time_fits(timestamp) {
-                self.bad_time(index, timestamp, &seen);
+        let ordinary = Ordinary {
+            count: self.header.record_count,
+            base_timestamp: self.header.base_timestamp,
+            times: self.fine_times(),
+            needs_key: self.rules.compacted,
+            size_max: source.size_max(),
+        };
+        let mut index = 0;
+        loop {
+            if !self.header.is_log_append_time() {
+                let run = run(source.window(), index, self.max_timestamp, &ordinary);
+                source.advance(run.taken);
+                (index, self.max_timestamp) = (run.index, run.max_timestamp);
             }
+            if index >= ordinary.count {
+                return Ok(());
+            }
+            let seen = walk(source)?;
+            self.look_closer(index, &seen);
+            index += 1;
         }
-        Ok(())
     }
 
-    /// Kafka's own arithmetic, wrapping included. -1 fits always, but for a batch that pretends
-    /// to bear the time of an append.
-    #[inline]
-    fn time_fits(&self, timestamp: i64) -> bool {
-        if self.rules.log_append_time || timestamp == -1 {
-            return !self.header.is_log_append_time();
+    /// The times that need no closer look: all of them where the log sets the time. Being among
+    /// them is enough for Kafka's check, whose arithmetic wraps.
+    fn fine_times(&self) -> (i64, i64) {
+        let ProduceRules { now_ms, before_max_ms, after_max_ms, .. } = *self.rules;
+        match self.rules.log_append_time {
+            true => (i64::MIN, i64::MAX),
+            false => (now_ms.saturating_sub(before_max_ms), now_ms.saturating_add(after_max_ms)),
         }
-        let age = self.rules.now_ms.wrapping_sub(timestamp);
-        age <= self.rules.before_max_ms && age.wrapping_neg() <= self.rules.after_max_ms
     }
 
-    #[cold]
+    /// Decides about a record that may be at fault. Times are not checked where the log sets
+    /// them, and -1 is exempt; but there, a batch may not claim to bear the time of an append.
+    fn look_closer(&mut self, index: i32, seen: &Seen) {
+        let claims_append = self.header.is_log_append_time();
+        let timestamp = match claims_append {
+            true => self.header.max_timestamp,
+            false => self.header.base_timestamp.wrapping_add(seen.front.timestamp_delta),
+        };
+        self.max_timestamp = self.max_timestamp.max(timestamp);
+        self.in_order &= seen.front.offset_delta == index;
+        let ProduceRules { now_ms, before_max_ms, after_max_ms, .. } = *self.rules;
+        // Kafka's own arithmetic, wrapping included.
+        let age = now_ms.wrapping_sub(timestamp);
+        let out_of_range = age > before_max_ms || age.wrapping_neg() > after_max_ms;
+        let time_is_checked = !self.rules.log_append_time && timestamp != -1;
+        if self.rules.compacted && seen.key.is_none() {
+            self.no_key(index);
+        } else if time_is_checked && out_of_range {
+            self.bad_time(index, timestamp, seen.front.offset_delta);
+        } else if !time_is_checked && claims_append {
+            self.bad_time_type(index, timestamp, seen);
+        }
+    }
+
     fn no_key(&mut self, index: i32) {
         self.key_faults += 1;
-        if self.faults.len() < RECORD_ERRORS_MAX {
-            let partition = self.rules.partition;
-            self.faults.push((
-                index,
-                format!(
-                    "Compacted topic cannot accept message without key in topic partition \
-                     {partition}"
-                ),
-            ));
-        }
+        let partition = self.rules.partition;
+        self.list(index, || {
+            format!(
+                "Compacted topic cannot accept message without key in topic partition {partition}"
+            )
+        });
     }
 
-    #[cold]
-    fn bad_time(&mut self, index: i32, timestamp: i64, seen: &Seen) {
+    fn bad_time(&mut self, index: i32, timestamp: i64, offset: i32) {
         self.time_faults += 1;
-        if self.faults.len() >= RECORD_ERRORS_MAX {
-            return;
-        }
-        let offset = i64::from(seen.front.offset_delta);
-        let text = if self.rules.log_append_time || timestamp == -1 {
-            let len = |span: Span| span.map_or(0, |(_, len)| len);
-            format!(
-                "Invalid timestamp type in message DefaultRecord(offset={offset}, \
-                 timestamp={timestamp}, key={} bytes, value={} bytes). Producer should not set \
-                 timestamp type to LogAppendTime.",
-                len(seen.key),
-                len(seen.value)
-            )
-        } else {
-            let low = self.rules.now_ms.wrapping_sub(self.rules.before_max_ms);
-            let high = self.rules.now_ms.wrapping_add(self.rules.after_max_ms);
+        let ProduceRules { now_ms, before_max_ms, after_max_ms, .. } = *self.rules;
+        self.list(index, || {
+            let (low, high) =
+                (now_ms.wrapping_sub(before_max_ms), now_ms.wrapping_add(after_max_ms));
             format!(
                 "Timestamp {timestamp} of message with offset {offset} is out of range. The \
                  timestamp should be within [{low}, {high}]"
             )
-        };
-        self.faults.push((index, text));
+        });
+    }
+
+    fn bad_time_type(&mut self, index: i32, timestamp: i64, seen: &Seen) {
+        self.time_faults += 1;
+        let len = |span: Span| span.map_or(0, |(_, len)| len);
+        let (offset, key, value) = (seen.front.offset_delta, len(seen.key), len(seen.value));
+        self.list(index, || {
+            format!(
+                "Invalid timestamp type in message DefaultRecord(offset={offset}, \
+                 timestamp={timestamp}, key={key} bytes, value={value} bytes). Producer should \
+                 not set timestamp type to LogAppendTime."
+            )
+        });
+    }
+
+    /// Keeps the text for one record, unless enough are kept already.
+    fn list(&mut self, index: i32, text: impl FnOnce() -> String) {
+        if self.faults.len() < RECORD_ERRORS_MAX {
+            self.faults.push((index, text()));
+        }
     }
 
     fn finish(self) -> Result<Walked, ProduceRefusal> {

@@ -13,8 +13,9 @@ use super::lz4_frame::Lz4Frame;
 use super::xerial::{Xerial, snappy_block};
 use super::{Codec, CompressionError};
 
-/// Bytes that a gzip or zstd stream yields at a time.
+/// Bytes that a gzip or zstd stream yields at a time; fewer from a small input.
 const PIECE: usize = 64 * 1024;
+const SMALL_PIECE: usize = 4 * 1024;
 
 /// The most that snappy can shrink data: a copy of 64 bytes takes 3.
 pub(super) const SNAPPY_RATIO_MAX: usize = 22;
@@ -22,6 +23,7 @@ pub(super) const SNAPPY_RATIO_MAX: usize = 22;
 /// A compressed block of records being read.
 pub(crate) struct Inflater<'a> {
     source: Source<'a>,
+    piece: usize,
     /// Output bytes still allowed.
     left: usize,
     limit: usize,
@@ -53,7 +55,8 @@ impl<'a> Inflater<'a> {
                 ZstdDecoder::with_buffer(input).map_err(|_| CompressionError::Failed(codec))?,
             ),
         };
-        Ok(Inflater { source, left: limit, limit })
+        let piece = input.len().saturating_mul(8).clamp(SMALL_PIECE, PIECE);
+        Ok(Inflater { source, piece, left: limit, limit })
     }
 
     /// Appends the next piece to `out` and returns its size; 0 at the end of the data, which has
@@ -69,14 +72,14 @@ impl<'a> Inflater<'a> {
                 *input = rest;
                 Ok(())
             }
-            Source::Gzip(member) => fill_gzip(member, out),
+            Source::Gzip(member) => fill_gzip(member, self.piece, out),
             Source::Snappy(block) => match block.take() {
                 Some(block) => snappy_block(block, self.left, out),
                 None => Ok(()),
             },
             Source::Xerial(framed) => framed.fill(self.left, out),
             Source::Lz4(frame) => frame.fill(out),
-            Source::Zstd(decoder) => fill_from(decoder, Codec::Zstd, out).map(|_| ()),
+            Source::Zstd(decoder) => fill_from(decoder, Codec::Zstd, self.piece, out).map(|_| ()),
         };
         let limit = self.limit;
         filled.map_err(|error| match error {
@@ -93,10 +96,11 @@ impl<'a> Inflater<'a> {
 /// what comes after the last and is no member is ignored (Java `GZIPInputStream`).
 fn fill_gzip(
     member: &mut Option<GzDecoder<&[u8]>>,
+    piece: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), CompressionError> {
     while let Some(mut decoder) = member.take() {
-        if fill_from(&mut decoder, Codec::Gzip, out)? > 0 {
+        if fill_from(&mut decoder, Codec::Gzip, piece, out)? > 0 {
             *member = Some(decoder);
             return Ok(());
         }
@@ -108,14 +112,15 @@ fn fill_gzip(
     Ok(())
 }
 
-/// Appends what one read of `decoder` gives, at most [`PIECE`] bytes.
+/// Appends what one read of `decoder` gives, at most `piece` bytes.
 fn fill_from(
     decoder: &mut impl Read,
     codec: Codec,
+    piece: usize,
     out: &mut Vec<u8>,
 ) -> Result<usize, CompressionError> {
     let before = out.len();
-    out.resize(before + PIECE, 0);
+    out.resize(before + piece, 0);
     let got = decoder.read(&mut out[before..]);
     out.truncate(before + got.as_ref().copied().unwrap_or(0));
     got.map_err(|_| CompressionError::Damaged(codec))

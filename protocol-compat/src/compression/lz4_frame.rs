@@ -86,11 +86,11 @@ impl<'a> Lz4Frame<'a> {
     }
 }
 
-/// Unpacks one block. Most shrink to no less than an eighth; only for the others is room made for
-/// the largest block of the frame.
+/// Unpacks one block. Most shrink to no less than a sixteenth; only for the others is room made
+/// for the largest block of the frame.
 fn unpack(block: &[u8], block_max: usize, out: &mut Vec<u8>) -> Result<(), CompressionError> {
     let before = out.len();
-    let likely = block_max.min((8 * block.len()).max(64 * 1024));
+    let likely = block_max.min((16 * block.len()).max(4 * 1024));
     for room in [likely, block_max] {
         out.resize(before + room, 0);
         let size = i32::try_from(room).map_err(|_| DAMAGED)?;
