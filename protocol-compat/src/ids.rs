@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn partitions_print_and_sort() {
-        let mut all = vec![
+        let mut all = [
             TopicPartition::new("b", 0),
             TopicPartition::new("a", 10),
             TopicPartition::new("a", 9),
