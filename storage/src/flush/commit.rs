@@ -26,7 +26,7 @@ impl Flusher {
         self.stats.groups += 1;
         let mut plan = Plan::of(&self.dir, &self.config, group);
         let mut voids = self.superseded_segments(&mut plan);
-        let builder = self.read_small(&mut plan, now_ms);
+        let builder = self.read_small(&mut plan, now_ms)?;
         voids.extend(self.cut_segments(&plan.direct));
         // In this order: a void must not be durable before what makes its items unnecessary is.
         self.sync_jobs(&plan.direct)?;
@@ -70,15 +70,17 @@ impl Flusher {
 
     /// Reads the new bytes of the small files into a group. What cannot be journalled, for whatever
     /// reason, moves to the files to be synced directly.
-    fn read_small(&mut self, plan: &mut Plan, now_ms: i64) -> Option<GroupBuilder> {
-        if plan.small.is_empty() {
-            return None;
-        }
-        if !self.may_journal(plan.small_bytes(), now_ms) {
+    fn read_small(
+        &mut self,
+        plan: &mut Plan,
+        now_ms: i64,
+    ) -> Result<Option<GroupBuilder>, FlushError> {
+        let may = !plan.small.is_empty() && self.may_journal(plan.small_bytes(), now_ms)?;
+        let Some(journal) = self.journal.as_mut().filter(|_| may) else {
             plan.all_direct();
-            return None;
-        }
-        let mut builder = self.journal.as_mut()?.builder();
+            return Ok(None);
+        };
+        let mut builder = journal.builder();
         for mut job in std::mem::take(&mut plan.small) {
             let mark = builder.mark();
             let before = self.batch_before(&job);
@@ -89,7 +91,7 @@ impl Flusher {
                 plan.direct.push(job);
             }
         }
-        Some(builder)
+        Ok(Some(builder))
     }
 
     /// Where the batch before a job's bytes begins: as remembered, or as found in the file.
@@ -102,28 +104,33 @@ impl Flusher {
     }
 
     /// Whether `bytes` may go to the journal now. Makes the journal on first need.
-    fn may_journal(&mut self, bytes: u64, now_ms: i64) -> bool {
+    fn may_journal(&mut self, bytes: u64, now_ms: i64) -> Result<bool, FlushError> {
         if !self.config.journal || now_ms < self.journal_paused_until_ms {
-            return false;
+            return Ok(false);
         }
         if !(0..1000).contains(&now_ms.saturating_sub(self.second_started_ms)) {
             (self.second_started_ms, self.second_bytes) = (now_ms, 0);
         }
         if self.second_bytes.saturating_add(bytes) > self.config.journal_bytes_per_second {
-            return false;
+            return Ok(false);
         }
         if self.journal.is_none() {
             let path = self.journal_path();
             match self.create_journal(&path) {
                 Ok(journal) => self.journal = Some(journal),
-                Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "no flush journal for now");
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                    tracing::warn!(path = %path.display(), %error, "no room for the flush journal");
                     self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
-                    return false;
+                    // What there is of it holds no group and only takes room.
+                    return match self.remove_journal(&path) {
+                        Ok(()) => Ok(false),
+                        Err(source) => Err(FlushError::Journal { path, source }),
+                    };
                 }
+                Err(source) => return Err(FlushError::Journal { path, source }),
             }
         }
-        self.journal.as_ref().is_some_and(|journal| bytes <= journal.group_bytes_max())
+        Ok(self.journal.as_ref().is_some_and(|journal| bytes <= journal.group_bytes_max()))
     }
 
     /// Writes a group of `small` files' bytes and `voids`, and remembers what the journal now says.
@@ -139,7 +146,7 @@ impl Flusher {
         let (bytes, sequence, result) = self.append(group)?;
         match result {
             Ok(()) => {
-                voids.iter().for_each(|key| drop(self.on_disk.remove(key)));
+                self.on_disk.retain(|key, _| !voids.contains(key));
                 small.iter().for_each(|job| self.note_on_disk(job, 0, sequence));
                 self.note_pending(small, sequence, now_ms);
                 self.forget_overtaken();
@@ -186,7 +193,6 @@ impl Flusher {
     }
 
     /// Makes room for a group and appends it: its size and sequence, and how that went.
-    #[expect(clippy::type_complexity, reason = "one caller takes it apart at once")]
     fn append(
         &mut self,
         group: GroupBuilder,
@@ -304,10 +310,11 @@ impl Flusher {
             self.settle(self.config.settle_files.max(1))?;
             return Ok(Some(now_ms));
         }
-        if !self.on_disk.is_empty() && now_ms >= self.journal_paused_until_ms {
-            return self.mark_settled(now_ms);
+        if self.on_disk.is_empty() {
+            return self.fill_ahead(now_ms);
         }
-        self.fill_ahead(now_ms)
+        let paused_until_ms = self.journal_paused_until_ms;
+        if now_ms < paused_until_ms { Ok(Some(paused_until_ms)) } else { self.mark_settled(now_ms) }
     }
 
     /// Writes an empty group: everything before it is settled, replay need not look at it.

@@ -14,6 +14,9 @@ use std::sync::Arc;
 use super::format::{BLOCK, GroupBuilder, RING_START, Stamp, Superblock, padded};
 use crate::disk::{Disk, File, OpenMode, parent};
 
+/// A longer buffer is given back after its group, so that an idle broker does not hold it.
+const BUFFER_KEPT_MAX: usize = 1 << 20;
+
 /// A group on the disk.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
@@ -136,7 +139,9 @@ impl Journal {
         let end = start + len;
         self.file.write_at(&[&bytes], start).map_err(AppendError::Write)?;
         self.file.sync_data().map_err(AppendError::Sync)?;
-        self.buffer = bytes;
+        if bytes.capacity() <= BUFFER_KEPT_MAX {
+            self.buffer = bytes;
+        }
         self.kept.push_back(Extent { sequence, needed_from, start, end });
         self.cursor = end;
         self.filled = self.filled.max(end);
@@ -163,7 +168,7 @@ pub(super) enum AppendError {
 }
 
 fn fill(file: &dyn File, from: u64, to: u64) -> io::Result<()> {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = from;
     while at < to {
         let len = (to - at).min(ZEROS.len() as u64);

@@ -248,8 +248,10 @@ impl Flusher {
         self.guarded(|flusher| flusher.commit(group, now_ms))
     }
 
-    /// Background work in small pieces, for when no group waits: syncs what was journalled.
-    /// Returns when to call again: at once for a time that has come, `None` for no need.
+    /// Background work in small pieces: syncs what was journalled. To be called when no group waits,
+    /// and once after each group when they come without a break, so that the ring does not fill up
+    /// and make a group wait for all of it. Returns when to call again: at once for a time that has
+    /// come, `None` for no need.
     pub fn tick(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
         self.guarded(|flusher| flusher.work(now_ms))
     }

@@ -238,31 +238,31 @@ impl Log {
         disk.remove_file(&deleted)
     }
 
-    /// Compaction: a segment is replaced by one with other bytes for the same offsets.
-    pub fn replace_oldest(&mut self, disk: &SimDisk, fill: u8) -> io::Result<()> {
+    /// Compaction: the `nth` segment is replaced by one with other bytes for the same offsets.
+    pub fn replace(&mut self, disk: &SimDisk, nth: usize, fill: u8) -> io::Result<()> {
         let bases: Vec<i64> = self.segments.keys().copied().collect();
-        let (Some(first), Some(second)) = (bases.first(), bases.get(1)) else { return Ok(()) };
-        if *second >= self.flushed || !self.versions.is_empty() {
+        let (Some(base), Some(end)) = (bases.get(nth), bases.get(nth + 1)) else { return Ok(()) };
+        if *end >= self.flushed || !self.versions.is_empty() {
             return Ok(());
         }
-        let old = self.batches.iter().filter(|old| old.segment == *first);
-        let new: Vec<Batch> =
-            old.map(|old| batch(old.segment, old.offset, old.epoch, 3, fill)).collect();
-        let bytes: Vec<&[u8]> = new.iter().map(|batch| batch.bytes.as_slice()).collect();
-        let segment = self.segments.get_mut(first).unwrap();
+        let mut batches = self.batches.clone();
+        let mut bytes = Vec::new();
+        for old in batches.iter_mut().filter(|old| old.segment == *base) {
+            *old = batch(old.segment, old.offset, old.epoch, 3, fill);
+            bytes.extend_from_slice(&old.bytes);
+        }
+        let segment = self.segments.get_mut(base).unwrap();
         let swap = segment.path.with_extension("log.swap");
         let file = disk.open(&swap, OpenMode::Create)?;
         file.set_len(0)?;
-        file.write_at(&bytes, 0)?;
+        file.write_at(&[&bytes], 0)?;
         file.sync_data()?;
         // From here on a crash may leave the one or the other.
-        let mut batches = self.batches.clone();
-        batches.iter_mut().zip(&new).for_each(|(old, new)| *old = new.clone());
         self.versions.push(Version { batches: batches.clone(), flushed: self.flushed });
         disk.rename(&swap, &segment.path)?;
         disk.sync_dir(&self.dir)?;
         self.versions.clear();
-        (segment.file, segment.len) = (file, bytes.concat().len() as u64);
+        (segment.file, segment.len) = (file, bytes.len() as u64);
         self.batches = batches;
         Ok(())
     }
