@@ -9,11 +9,11 @@ pub const ROOT: &str = "root";
 
 /// Subjects that exist from the start: the parts of the broker.
 const SUBJECTS: [&str; 7] = [
-    "broker::apis",
-    "broker::groups",
-    "broker::net",
-    "broker::partition",
-    "broker::quorum",
+    "broker.apis",
+    "broker.groups",
+    "broker.net",
+    "broker.partition",
+    "broker.quorum",
     "kraft",
     "storage",
 ];
@@ -64,7 +64,9 @@ pub fn directives(levels: &BTreeMap<String, String>) -> String {
         _ => "info",
     };
     let parts = levels.iter().map(|(name, level)| {
-        if name == ROOT { word(level).to_owned() } else { format!("{name}={}", word(level)) }
+        // Kafka's tools take dots in names, not colons.
+        let target = name.replace('.', "::");
+        if name == ROOT { word(level).to_owned() } else { format!("{target}={}", word(level)) }
     });
     parts.collect::<Vec<_>>().join(",")
 }

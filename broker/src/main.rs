@@ -1,10 +1,11 @@
 //! The `gracchus` binary: arguments, configuration, logging, run until asked to stop.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use broker::cli::Arguments;
-use broker::config::{Config, Loaded};
+use broker::config::{Config, Loaded, keys};
 use broker::env::real;
 use broker::loggers::Apply;
 use broker::{loggers, metrics, start};
@@ -29,7 +30,8 @@ fn main() -> ExitCode {
 fn log_to_stderr() -> Apply {
     let filter = EnvFilter::try_from_env("GRACCHUS_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let (filter, handle) = reload::Layer::new(filter);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
     tracing_subscriber::registry().with(filter).with(lines).init();
     Box::new(move |levels| {
         if let Err(error) = handle.reload(EnvFilter::new(loggers::directives(levels))) {
@@ -41,7 +43,8 @@ fn log_to_stderr() -> Apply {
 fn run(arguments: &Arguments, apply_levels: Apply) -> anyhow::Result<()> {
     let config = load(arguments)?;
     let observers = start::Observers { recorder: metrics::install(), apply_levels };
-    let env = real::env(real::cores())?;
+    let shards = usize::try_from(config.int(keys::NUM_NETWORK_THREADS)).unwrap_or(1);
+    let env = real::env(real::cores().min(shards))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let running = start::start(env, config, observers).await?;

@@ -14,8 +14,9 @@ pub const READ_BYTES: usize = 256 << 10;
 /// that no large tail has to move.
 const SHARED_FRAME_BYTES_MAX: usize = 64 << 10;
 
-/// How many buffers a shard keeps for the next connection that wakes.
-const POOLED_MAX: usize = 8;
+/// How many bytes of buffers a shard keeps for the next connection that wakes. Fresh memory costs a
+/// page fault for each of its pages.
+const POOLED_BYTES_MAX: usize = 8 << 20;
 
 thread_local! {
     static POOL: RefCell<Vec<AlignedBuf>> = const { RefCell::new(Vec::new()) };
@@ -57,7 +58,7 @@ impl ReadBuffer {
         let wanted = pending.unwrap_or(0).max(READ_BYTES);
         self.make_room(wanted, pending.unwrap_or(4));
         let (start, end) = (self.start, self.end);
-        let memory = self.memory.get_or_insert_with(|| AlignedBuf::new(READ_BYTES));
+        let memory = self.memory.get_or_insert_with(|| take(READ_BYTES));
         let limit = match pending {
             Some(frame) if frame > SHARED_FRAME_BYTES_MAX => start + frame,
             _ => memory.len(),
@@ -104,13 +105,12 @@ impl ReadBuffer {
     fn release(&mut self) {
         (self.start, self.end) = (0, 0);
         let Some(memory) = self.memory.take() else { return };
-        if memory.len() == READ_BYTES {
-            POOL.with_borrow_mut(|pool| {
-                if pool.len() < POOLED_MAX {
-                    pool.push(memory);
-                }
-            });
-        }
+        POOL.with_borrow_mut(|pool| {
+            let pooled: usize = pool.iter().map(AlignedBuf::len).sum();
+            if pooled + memory.len() <= POOLED_BYTES_MAX {
+                pool.push(memory);
+            }
+        });
     }
 }
 
@@ -121,12 +121,13 @@ impl Drop for ReadBuffer {
 }
 
 fn take(len: usize) -> AlignedBuf {
-    if len <= READ_BYTES
-        && let Some(memory) = POOL.with_borrow_mut(Vec::pop)
-    {
-        return memory;
-    }
-    AlignedBuf::new(len)
+    let pooled = POOL.with_borrow_mut(|pool| {
+        // The smallest that is large enough, so that the large ones stay for those who need them.
+        let fits = pool.iter().enumerate().filter(|(_, memory)| memory.len() >= len);
+        let at = fits.min_by_key(|(_, memory)| memory.len()).map(|(at, _)| at)?;
+        Some(pool.swap_remove(at))
+    });
+    pooled.unwrap_or_else(|| AlignedBuf::new(len))
 }
 
 #[cfg(test)]

@@ -176,10 +176,6 @@ impl Connection {
         }
         if moved {
             self.active_ms = self.node.env.clock.mono_ms();
-            if self.charged > 0 && self.input.filled_len() == 0 {
-                self.input.release_if_empty();
-                self.node.budget.release(std::mem::take(&mut self.charged));
-            }
         }
         Ok(moved)
     }
@@ -222,7 +218,7 @@ impl Connection {
         }
         match self.conn.poll_readable(cx) {
             Poll::Pending => {
-                self.input.release_if_empty();
+                self.let_go();
                 return Ok(false);
             }
             Poll::Ready(ready) => ready?,
@@ -247,6 +243,14 @@ impl Connection {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Nothing to read: an idle connection owns no buffer.
+    fn let_go(&mut self) {
+        self.input.release_if_empty();
+        if self.input.capacity() == 0 {
+            self.node.budget.release(std::mem::take(&mut self.charged));
         }
     }
 

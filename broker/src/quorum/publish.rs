@@ -16,7 +16,7 @@ use crate::config::DynamicConfig;
 use crate::env::{BoxFuture, Env};
 use crate::groups::{DeletedTopic, Groups};
 use crate::log_dirs::{LogDirs, Wanted};
-use crate::node::OFFSETS_TOPIC;
+use crate::node::{OFFSETS_TOPIC, is_internal};
 use crate::partition::Partition;
 use crate::partition::table::{PartitionTable, TopicHandle};
 use crate::progress::Progress;
@@ -94,7 +94,12 @@ impl Publisher {
 
     fn settings(&self, topic: &str, image: &Image) -> crate::config::TopicSettings {
         let overrides = overrides(image, &ConfigResource::topic(topic));
-        self.runtime.load().config.topic(&overrides)
+        let mut settings = self.runtime.load().config.topic(&overrides);
+        if is_internal(topic) {
+            // What coordinators answered is on disk, however relaxed the other topics are.
+            settings.flush_messages = 1;
+        }
+        settings
     }
 
     fn handle(&self, topic: &Topic, image: &Image) -> TopicHandle {
