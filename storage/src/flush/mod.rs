@@ -296,4 +296,6 @@ fn sync_error(path: &Path, source: io::Error) -> FlushError {
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
+mod log_tests;
+#[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 //!
 //! One seed is one life of a log directory: a few rounds, each with random work, a power cut (or a
 //! failed sync) at a random call, replay (interrupted, sometimes), and a check. To run more seeds:
-//! `GRACCHUS_SEEDS=0..20000 cargo test -p storage --release flush::crash`.
+//! `GRACCHUS_SEEDS=0..20000 cargo test -p storage flush::`.
 
 mod log;
 
@@ -279,16 +279,17 @@ impl World {
     }
 }
 
-fn seeds() -> std::ops::Range<u64> {
+/// The seeds asked for in `GRACCHUS_SEEDS`, or the first few.
+pub fn seeds(few: u64) -> std::ops::Range<u64> {
     let text = std::env::var("GRACCHUS_SEEDS").unwrap_or_default();
     let parsed = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
-    parsed.unwrap_or(0..400)
+    parsed.unwrap_or(0..few)
 }
 
 #[test]
 fn what_was_flushed_survives_every_crash() {
     let mut walked = Walked::default();
-    for seed in seeds() {
+    for seed in seeds(400) {
         let mut world = World::new(seed);
         for _ in 0..3 {
             world.round(&mut walked).unwrap();
