@@ -22,7 +22,7 @@ fn good(text: &str) -> Loaded {
 #[test]
 fn nothing_configured_is_one_node_on_the_local_host() {
     let config = Config::defaults();
-    assert_eq!(config.node_id(), 1);
+    assert_eq!(config.node_id(), 0);
     assert_eq!(config.roles(), Roles { broker: true, controller: true });
     assert_eq!(config.log_dirs(), [PathBuf::from("./gracchus-data")]);
     assert_eq!(config.metadata_dir(), PathBuf::from("./gracchus-data"));

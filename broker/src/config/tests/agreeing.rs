@@ -122,7 +122,7 @@ fn roles_and_quorum() {
         "controller.quorum.bootstrap.servers: \"a\" must look like host:port",
     );
     check(
-        "controller.quorum.voters=1@a:9093",
+        "controller.quorum.voters=0@a:9093",
         "listeners: must have a listener for the quorum, one of CONTROLLER",
     );
     check(
@@ -141,12 +141,12 @@ fn roles_and_quorum() {
         "listeners: must not have CONTROLLER on a node that is no controller",
     );
     check(
-        "process.roles=controller; controller.quorum.voters=1@a:9093; \
+        "process.roles=controller; controller.quorum.voters=0@a:9093; \
          listeners=CONTROLLER://:9093",
         "good",
     );
     check(
-        "process.roles=controller; controller.quorum.voters=1@a:9093; \
+        "process.roles=controller; controller.quorum.voters=0@a:9093; \
          listeners=PLAINTEXT://:9092,CONTROLLER://:9093",
         "listeners: must have CONTROLLER only on a node that is no broker",
     );

@@ -201,7 +201,7 @@ fn names_that_stand_for_each_other() {
     let d = dynamic("log.retention.hours=5", "", "");
     check(&d, None, "log.retention.ms", "null|rw|5|plain|5|");
     check(&d, Some(""), "retention.ms", "18000000|rw|5|plain|5|");
-    check(&d, None, "broker.id", "1|ro|5|plain|3|5:broker.id=-1");
+    check(&d, None, "broker.id", "0|ro|5|plain|3|5:broker.id=-1");
     let d = dynamic("broker.id=3", "", "");
     check(&d, None, "broker.id", "3|ro|4|plain|3|4:broker.id=3 5:broker.id=-1");
 }
