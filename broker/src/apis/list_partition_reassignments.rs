@@ -41,7 +41,7 @@ impl Handler for ListPartitionReassignments {
                 .with_partitions(partitions.collect())
         });
         ListPartitionReassignmentsResponse::default()
-            .with_error_message(Some(text("")))
+            .with_error_message(None)
             .with_topics(topics.collect())
     }
 }

@@ -44,7 +44,7 @@ impl Handler for UpdateFeatures {
         let mut response = UpdateFeaturesResponse::default();
         match result {
             Ok(()) => {
-                response.error_message = Some(text(""));
+                response.error_message = None;
                 if version <= 1 {
                     let updated = request.feature_updates.into_iter().map(|update| {
                         UpdatableFeatureResult::default()
