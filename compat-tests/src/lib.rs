@@ -1,1 +1,14 @@
-//! Black-box suites: they know only the built binary.
+//! Black-box suites: they know only the built binary and the protocol's clients.
+//!
+//! `broker` runs the binary, `client` is the small talk with librdkafka, `records` and `checker`
+//! say whether an acknowledged record survived, `load` writes such records while things break,
+//! `image` is a file system of its own that can lose its power or run full.
+
+pub mod broker;
+pub mod checker;
+pub mod client;
+pub mod image;
+pub mod incremental;
+pub mod load;
+pub mod records;
+pub mod settings;
