@@ -58,8 +58,9 @@ fn wait_full(load: &Load, broker: &mut Broker) {
 fn plan(topic: &str) -> Plan {
     let mut plan = Plan::new(topic);
     plan.payload_max = 20_000;
-    plan.rate = 500;
-    plan.settings = vec![("message.timeout.ms".to_owned(), "120000".to_owned())];
+    // Slow, and with little under way: what waits must fit once there is space again.
+    plan.rate = 60;
+    plan.settings = vec![("queue.buffering.max.messages".to_owned(), "50".to_owned())];
     plan
 }
 
@@ -82,12 +83,12 @@ fn check(what: &str, free: impl FnOnce(&Broker, &Path, &Plan)) {
     assert!(broker.exited().is_none(), "the broker is gone\n{}", broker.log_tail(40));
     let errors = load.errors();
     free(&broker, &filler, &plan(&topic));
-    let back = load.wait_acked(500, Duration::from_secs(60));
+    let back = load.wait_acked(100, Duration::from_secs(60));
+    load.pause(true);
     assert!(back.is_some(), "writes do not come back\n{}", broker.log_tail(40));
     assert!(broker.exited().is_none(), "the broker is gone\n{}", broker.log_tail(40));
     // A topic that nobody wrote to meanwhile takes records, too.
     Sender::new(&broker.bootstrap, &[]).fill(&early_topic, 0, ["later".to_owned()]);
-    load.pause(true);
     let (plan, history, fatal) = load.finish();
     let verdict = load::audit(&broker.bootstrap, &plan, history);
     println!(

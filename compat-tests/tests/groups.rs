@@ -218,7 +218,7 @@ fn commit_of_several_partitions() {
 fn commit_carries_metadata() {
     let topic = filled(1, 1);
     let consumer = client::consumer(broker(), &unique("g"), &[]);
-    let mut place = client::list(&[(&topic, 0, Offset::Offset(1))]);
+    let place = client::list(&[(&topic, 0, Offset::Offset(1))]);
     place.find_partition(&topic, 0).expect("it").set_metadata("a note");
     consumer.commit(&place, CommitMode::Sync).expect("committed");
     let ask = client::list(&[(&topic, 0, Offset::Invalid)]);
