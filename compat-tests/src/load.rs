@@ -111,6 +111,17 @@ impl Load {
         self.shared.errors.lock().expect("not poisoned").clone()
     }
 
+    /// What there is to say when acknowledgements stop: errors, and producers that gave up.
+    pub fn plight(&self) -> String {
+        let fatal = self.shared.fatal.lock().expect("not poisoned");
+        format!(
+            "{} acknowledged, {} given up, errors {:?}, fatal {fatal:?}",
+            self.acked(),
+            self.failed(),
+            self.errors()
+        )
+    }
+
     /// Stops sending new records for now, or goes on.
     pub fn pause(&self, pause: bool) {
         self.shared.pause.store(pause, Ordering::Release);
@@ -270,16 +281,22 @@ fn read_partition(
                 }
             }
             Some(Err(error)) => println!("audit of {topic}/{partition}: {error}"),
+            // Asking for the position is a round trip through librdkafka's threads.
+            None if position(&consumer) >= offsets.end => return,
             None => {}
         }
-        let position = consumer.position().expect("a position");
-        let position = position.elements().first().and_then(|p| p.offset().to_raw()).unwrap_or(-1);
-        if position >= offsets.end {
-            return;
-        }
         let quiet = quiet_since.elapsed();
-        assert!(quiet < client::PATIENCE, "stuck at {position} of {offsets:?} in {partition}");
+        assert!(
+            quiet < client::PATIENCE,
+            "stuck at {} of {offsets:?} in {partition}",
+            position(&consumer)
+        );
     }
+}
+
+fn position(consumer: &BaseConsumer) -> i64 {
+    let positions = consumer.position().expect("a position");
+    positions.elements().first().and_then(|one| one.offset().to_raw()).unwrap_or(-1)
 }
 
 /// Reads everything back and judges it. Prints what is wrong and how much.

@@ -32,8 +32,9 @@ fn power_loop() {
     let load = Load::start(&broker.bootstrap, Plan::new(&topic));
     let (mut worst, mut total) = (Duration::ZERO, Duration::ZERO);
     for cycle in 0..cycles {
-        load.wait_acked(50, Duration::from_secs(60))
-            .unwrap_or_else(|| panic!("no acks in cycle {cycle}\n{}", broker.log_tail(40)));
+        load.wait_acked(50, Duration::from_secs(60)).unwrap_or_else(|| {
+            panic!("no acks in cycle {cycle}: {}\n{}", load.plight(), broker.log_tail(40))
+        });
         std::thread::sleep(Duration::from_millis(chance.between(0, 400)));
         image.cut_power().expect("the power goes");
         // A dead disk for a moment: the broker must not acknowledge on it.
@@ -42,8 +43,9 @@ fn power_loop() {
         image.restore().expect("the power is back");
         let started = Instant::now();
         broker.spawn();
-        load.wait_acked(1, Duration::from_secs(60))
-            .unwrap_or_else(|| panic!("stuck after cut {cycle}\n{}", broker.log_tail(40)));
+        load.wait_acked(1, Duration::from_secs(60)).unwrap_or_else(|| {
+            panic!("stuck after cut {cycle}: {}\n{}", load.plight(), broker.log_tail(40))
+        });
         worst = worst.max(started.elapsed());
         total += started.elapsed();
         if cycle % 20 == 19 {
