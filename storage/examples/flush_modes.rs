@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p storage --example flush_modes [DIR] [ROUNDS]`
 //!
-//! Each round appends one batch to every file, flushes them as one group and calls `tick` once, as a
-//! busy broker does. The column "settled" is the time in `tick`: the later sync of the segments.
+//! Each round appends one batch to every file, flushes them as one group and calls `tick` once, as
+//! a busy broker does. The column "settled" is the time in `tick`: the later sync of the segments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
