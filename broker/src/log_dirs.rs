@@ -113,16 +113,19 @@ impl LogDirs {
                 recovery_point: dir.recovery_points.get(&tp).copied().unwrap_or(0),
                 clean: dir.log_dir.clean_stop().is_some(),
             };
-            let (log, recovered) = Log::open(disk, &path, tp.clone(), config, start, now_ms)?;
+            let (mut log, recovered) = Log::open(disk, &path, tp.clone(), config, start, now_ms)?;
             if let Some(cut) = recovered.cut {
                 let (offset, bytes, what) = (cut.offset, cut.bytes, cut.what);
                 tracing::info!(partition = %tp, offset, bytes, what, "cut a torn tail");
             }
-            if log.topic_id().is_none_or(|id| id == topic_id) {
+            let found = log.topic_id();
+            if found == Some(topic_id) {
+                log
+            } else if found.is_none() {
+                log.adopt(topic_id)?;
                 log
             } else {
                 // The name was used before by a topic that is deleted now.
-                let mut log = log;
                 log.mark_deleted(topic_id.simple().to_string().as_str())?;
                 let disk = Arc::clone(&self.disk);
                 Log::create(disk, &path, tp, topic_id, settings.load().log_config(), now_ms)?

@@ -1,5 +1,4 @@
-//! Carrying out: a group, and the background work. All of the flusher's I/O but opening and
-//! closing.
+//! Carrying out: a group, and the background work. All of the flusher's I/O but opening and closing.
 //!
 //! Every failure here is final; `mod.rs` sees to it that no call follows one.
 
@@ -144,7 +143,7 @@ impl Flusher {
         now_ms: i64,
     ) -> Result<(), FlushError> {
         voids.iter().for_each(|key| group.put_void(key));
-        let (bytes, sequence, result) = self.append(group, now_ms)?;
+        let (bytes, sequence, result) = self.append(group)?;
         match result {
             Ok(()) => {
                 self.on_disk.retain(|key, _| !voids.contains(key));
@@ -197,12 +196,11 @@ impl Flusher {
     fn append(
         &mut self,
         group: GroupBuilder,
-        now_ms: i64,
     ) -> Result<(u64, u64, Result<(), AppendError>), FlushError> {
         let bytes = group.len();
-        if !self.journal()?.fits(bytes) {
-            self.settle(usize::MAX)?;
-            self.mark(now_ms)?;
+        self.release();
+        while !self.pending.is_empty() && !self.journal()?.fits(bytes) {
+            self.settle(self.config.settle_files.max(1))?;
         }
         let sequence = self.journal()?.next_sequence();
         let needed_from = self.oldest_needed().unwrap_or(sequence);
@@ -248,10 +246,11 @@ impl Flusher {
         }
     }
 
-    /// After a group became durable: what it made unnecessary need not be remembered.
+    /// After a group became durable: what it made unnecessary is neither kept nor remembered.
     fn forget_overtaken(&mut self) {
-        let Some(journal) = &self.journal else { return };
-        let needed_from = self.oldest_needed().unwrap_or(journal.next_sequence() - 1);
+        let Some(journal) = &mut self.journal else { return };
+        let needed_from = self.by_age.first().map_or(journal.next_sequence() - 1, |(seq, _)| *seq);
+        journal.release(needed_from);
         self.on_disk.retain(|_, on_disk| on_disk.last_sequence >= needed_from);
     }
 
@@ -283,7 +282,16 @@ impl Flusher {
                 self.by_age.remove(&(pending.first_sequence, key));
             }
         }
+        self.release();
         Ok(())
+    }
+
+    /// Lets the journal overwrite what is not needed any more.
+    fn release(&mut self) {
+        let needed_from = self.oldest_needed().unwrap_or(u64::MAX);
+        if let Some(journal) = &mut self.journal {
+            journal.release(needed_from);
+        }
     }
 
     /// One piece of background work; when the next falls due.
@@ -296,9 +304,8 @@ impl Flusher {
         let crowded = self.journal.as_ref().is_some_and(|journal| journal.is_crowded());
         let oldest = self.by_age.first().and_then(|(_, key)| self.pending.get(key));
         if let Some(oldest) = oldest {
-            let due_ms = oldest.since_ms.saturating_add(self.config.settle_after_ms);
             if !crowded && !due(oldest.since_ms) {
-                return Ok(self.fill_ahead(now_ms)?.or(Some(due_ms)));
+                return Ok(Some(oldest.since_ms.saturating_add(self.config.settle_after_ms)));
             }
             self.settle(self.config.settle_files.max(1))?;
             return Ok(Some(now_ms));
@@ -306,18 +313,16 @@ impl Flusher {
         if self.on_disk.is_empty() {
             return self.fill_ahead(now_ms);
         }
-        if now_ms >= self.journal_paused_until_ms {
-            self.mark(now_ms)?;
-        }
-        Ok(Some(now_ms.max(self.journal_paused_until_ms)))
+        let paused_until_ms = self.journal_paused_until_ms;
+        if now_ms < paused_until_ms { Ok(Some(paused_until_ms)) } else { self.mark_settled(now_ms) }
     }
 
-    /// Says in the journal that everything was settled: replay need not look at what is before. On
-    /// a full disk that may have to wait.
-    fn mark(&mut self, now_ms: i64) -> Result<(), FlushError> {
-        assert!(self.pending.is_empty(), "a mark would lose what is not settled");
-        match self.journal()?.mark() {
-            Ok(()) => self.on_disk.clear(),
+    /// Writes an empty group: everything before it is settled, replay need not look at it.
+    fn mark_settled(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
+        let Some(journal) = &mut self.journal else { return Ok(None) };
+        let group = journal.builder();
+        match self.append(group)?.2 {
+            Ok(()) => self.forget_overtaken(),
             Err(AppendError::Write(error)) if error.kind() == io::ErrorKind::StorageFull => {
                 self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
             }
@@ -328,7 +333,7 @@ impl Flusher {
                 return Err(sync_error(&self.journal_path(), source));
             }
         }
-        Ok(())
+        Ok(Some(now_ms))
     }
 
     /// Grows the written part of the journal by one step, if it is nearly used up.

@@ -46,7 +46,7 @@ impl Log {
     ) -> Result<Log, StorageError> {
         disk.create_dir_all(dir).map_err(Log::failed("create", dir))?;
         let path = dir.join(METADATA_FILE);
-        let text = format!("version: 0\ntopic_id: {}", topic_id_text(topic_id));
+        let text = metadata_text(topic_id);
         let write = || {
             let file = disk.open(&path, OpenMode::Create)?;
             if !file.is_empty()? {
@@ -61,6 +61,28 @@ impl Log {
         log.flush.beside.push(DirtyFile { file, path, from: 0, to: text.len() as u64 });
         log.flush.dirs.extend([dir.to_path_buf(), parent(dir).to_path_buf()]);
         Ok(log)
+    }
+
+    /// Writes `partition.metadata` again where it was lost: a power cut before the first flush of a
+    /// partition may leave it empty. Durable with the next flush.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn adopt(&mut self, topic_id: Uuid) -> Result<(), StorageError> {
+        assert!(self.topic_id.is_none_or(|id| id == topic_id), "it is another topic's");
+        let path = self.dir.join(METADATA_FILE);
+        let text = metadata_text(topic_id);
+        let write = || {
+            let file = self.disk.open(&path, OpenMode::Create)?;
+            file.write_at(&[text.as_bytes()], 0)?;
+            file.set_len(text.len() as u64)?;
+            Ok(file)
+        };
+        let file = write().map_err(Log::failed("write", &path))?;
+        self.topic_id = Some(topic_id);
+        self.flush.beside.push(DirtyFile { file, path, from: 0, to: text.len() as u64 });
+        self.flush.dirs.insert(self.dir.to_path_buf());
+        Ok(())
     }
 
     /// Opens the log in `dir`; an absent directory is made and holds an empty log.
@@ -282,6 +304,11 @@ impl FirstTimestamp {
     pub(super) fn of_size(size: u64) -> FirstTimestamp {
         if size == 0 { FirstTimestamp::NoBatch } else { FirstTimestamp::Unread }
     }
+}
+
+/// What `partition.metadata` holds.
+fn metadata_text(topic_id: Uuid) -> String {
+    format!("version: 0\ntopic_id: {}", topic_id_text(topic_id))
 }
 
 /// Reads `partition.metadata`.

@@ -367,6 +367,13 @@ fn odd_directories() {
     rig.kill();
     rig.open().expect("a log");
     assert_eq!(rig.log.topic_id(), None);
+    // It is written again once the id is known, and durable with a flush.
+    rig.write("partition.metadata", &[0; 100], 0);
+    rig.log.adopt(Uuid::from_u128(7)).expect("written");
+    rig.flush();
+    rig.kill();
+    rig.open().expect("a log");
+    assert_eq!(rig.log.topic_id(), Some(Uuid::from_u128(7)));
     // There is a log already.
     let id = Uuid::nil();
     let again = Log::create(rig.disk.shared(), DIR.as_ref(), tp(), id, small(), NOW);
