@@ -145,6 +145,14 @@ impl Broker {
         process.wait().expect("cannot wait for the broker");
     }
 
+    /// SIGSTOP: on return no thread of it runs, but for calls that are in the kernel already.
+    pub fn freeze(&mut self) {
+        let process = self.own_mut().process.as_ref().expect("the broker does not run");
+        let pid = Pid::from_child(process);
+        kill_process(pid, Signal::STOP).expect("cannot signal the broker");
+        client::until("every thread stands still", || threads_stand_still(process.id()));
+    }
+
     /// SIGTERM, then waits; panics unless it ends well and in time.
     pub fn stop(&mut self) {
         let own = self.own_mut();
@@ -224,6 +232,16 @@ impl Own {
         command.process_group(0);
         command
     }
+}
+
+/// Whether every thread is stopped, or in an uninterruptible call after which it will be.
+fn threads_stand_still(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it has threads");
+    tasks.flatten().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        matches!(state, Some('T' | 'D') | None)
+    })
 }
 
 /// GRACCHUS_BIN, else the binary in the profile's directory in which this test was built.
