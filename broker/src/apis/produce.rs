@@ -6,6 +6,7 @@
 //! The body is parsed in place, batches are checked and patched where the socket put them, and
 //! written from there: no copy, no decode of records beyond the walk that finds liars.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -16,6 +17,7 @@ use protocol_compat::hot::produce::{
     ProduceTopic, ProduceTopicResponse,
 };
 use storage::producers::Origin;
+use uuid::Uuid;
 
 use super::{Answer, Ctx, Head, Started, dispatch};
 use crate::errors;
@@ -51,16 +53,27 @@ impl PendingProduce {
 
     /// The answer, once everything is durable or the time is up.
     pub fn try_finish(&mut self, now_ms: i64) -> Option<Reply> {
-        let acks = self.acks;
+        let (acks, response) = (self.acks, &mut self.response);
+        let mut fail = |wait: &Wait, code| {
+            let entry = &mut response.topics[wait.topic].partitions[wait.entry];
+            *entry = failed(entry.index, code);
+        };
         self.waits.retain(|wait| {
-            !wait.partition.is_acked(acks, wait.end_offset) && !wait.partition.is_offline()
+            if wait.partition.is_acked(acks, wait.end_offset) {
+                return false;
+            }
+            // Deleted meanwhile: nobody knows any more what became of the records.
+            let is_gone = wait.partition.is_offline();
+            if is_gone {
+                fail(wait, ErrorCode::NotLeaderOrFollower);
+            }
+            !is_gone
         });
         if !self.waits.is_empty() && now_ms < self.deadline_ms {
             return None;
         }
         for wait in self.waits.drain(..) {
-            let entry = &mut self.response.topics[wait.topic].partitions[wait.entry];
-            *entry = failed(entry.index, ErrorCode::RequestTimedOut);
+            fail(&wait, ErrorCode::RequestTimedOut);
         }
         Some(encode(&self.head, &self.response))
     }
@@ -80,6 +93,7 @@ pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
         response: ProduceResponse::default(),
         waits: Vec::new(),
         failed: false,
+        places: Places::default(),
     };
     if let Err(refusal) = look_first(&request, body) {
         return run.refuse_all(&request, body, &refusal);
@@ -105,6 +119,14 @@ struct Run<'a> {
     response: ProduceResponse,
     waits: Vec<Wait>,
     failed: bool,
+    places: Places,
+}
+
+/// Where topics and partitions have their entries in the answer: a request may name a million.
+#[derive(Default)]
+struct Places {
+    topics: BTreeMap<(Arc<str>, Uuid), usize>,
+    partitions: BTreeMap<(usize, i32), usize>,
 }
 
 impl Run<'_> {
@@ -137,18 +159,16 @@ impl Run<'_> {
 
     /// The same topic twice in a request has one entry in the answer.
     fn response_topic(&mut self, name: &str, topic: &ProduceTopic) -> usize {
-        let known = self
-            .response
-            .topics
-            .iter()
-            .position(|known| *known.name == *name && known.topic_id == topic.topic_id);
-        known.unwrap_or_else(|| {
-            self.response.topics.push(ProduceTopicResponse {
-                name: Arc::from(name),
+        let name: Arc<str> = Arc::from(name);
+        let topics = &mut self.response.topics;
+        let place = self.places.topics.entry((Arc::clone(&name), topic.topic_id));
+        *place.or_insert_with(|| {
+            topics.push(ProduceTopicResponse {
+                name,
                 topic_id: topic.topic_id,
                 partitions: Vec::with_capacity(topic.partitions.len()),
             });
-            self.response.topics.len() - 1
+            topics.len() - 1
         })
     }
 
@@ -164,17 +184,11 @@ impl Run<'_> {
             Err(response) => (response, None),
         };
         self.failed |= response.error_code != ErrorCode::None.code();
-        let known = partitions.iter().position(|known| known.index == index);
-        let entry = match known {
-            Some(entry) => {
-                partitions[entry] = response;
-                entry
-            }
-            None => {
-                partitions.push(response);
-                partitions.len() - 1
-            }
-        };
+        let entry = *self.places.partitions.entry((topic, index)).or_insert(partitions.len());
+        match partitions.get_mut(entry) {
+            Some(known) => *known = response,
+            None => partitions.push(response),
+        }
         if let Some((partition, end_offset)) = wait {
             self.waits.push(Wait { partition, end_offset, topic, entry });
         }

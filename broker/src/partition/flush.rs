@@ -172,7 +172,7 @@ fn fail(error: &FlushError) -> ! {
 }
 
 /// Makes the group durable, then publishes how far each partition got.
-fn sync_group(engine: &mut Engine, partitions: &[Arc<Partition>], now_ms: i64) {
+pub(super) fn sync_group(engine: &mut Engine, partitions: &[Arc<Partition>], now_ms: i64) {
     let mut dirty: Vec<Dirty> = Vec::with_capacity(partitions.len());
     let mut owners: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
     for partition in partitions {

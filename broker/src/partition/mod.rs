@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use protocol_compat::error::ErrorCode;
 use protocol_compat::ids::TopicPartition;
-use storage::errors::AppendError;
+use storage::errors::{AppendError, StorageError};
 use storage::flush::Dirty;
 use storage::log::{Appended, Log, LogView};
 use storage::producers::Origin;
@@ -56,6 +56,8 @@ pub struct Partition {
 struct State {
     log: Log,
     role: Role,
+    /// The node stops: the log takes nothing more.
+    closed: bool,
     /// Already in the flusher's open group.
     queued: bool,
     /// Records appended since the last flush began, against `flush.messages`.
@@ -91,6 +93,9 @@ pub enum WriteError {
     Log(AppendError),
 }
 
+#[cfg(test)]
+mod tests;
+
 impl Partition {
     pub fn new(
         node_id: i32,
@@ -120,6 +125,7 @@ impl Partition {
             state: Mutex::new(State {
                 log,
                 role: Role::Follower { leader_epoch: -1, leader: None },
+                closed: false,
                 queued: false,
                 unflushed_records: 0,
                 unflushed_since_ms: 0,
@@ -159,10 +165,11 @@ impl Partition {
         records: i64,
         append: &Append<'_>,
     ) -> Result<Written, WriteError> {
-        if self.offline.load(Ordering::Acquire) {
+        let mut state = self.state.lock();
+        // Under the lock: a log that was closed or renamed away takes nothing more.
+        if state.closed || self.is_offline() {
             return Err(WriteError::Offline);
         }
-        let mut state = self.state.lock();
         if !state.role.is_leader() {
             return Err(WriteError::NotLeader);
         }
@@ -236,11 +243,15 @@ impl Partition {
         }
     }
 
-    /// The flusher begins: what must be synced for everything appended so far.
+    /// The flusher begins: what must be synced for everything appended so far. Nothing of a
+    /// partition that is offline: its directory has another name, and its log takes care of itself.
     pub fn begin_flush(&self) -> Option<Dirty> {
         let mut state = self.state.lock();
         state.queued = false;
         state.unflushed_records = 0;
+        if self.is_offline() {
+            return None;
+        }
         state.log.take_dirty()
     }
 
@@ -272,6 +283,16 @@ impl Partition {
     pub fn is_acked(&self, acks: i16, end_offset: i64) -> bool {
         let reached = if acks == 1 { &self.local_ack_end } else { &self.high_watermark };
         reached.load(Ordering::Acquire) >= end_offset
+    }
+
+    /// The end, for a clean stop: no more appends, everything durable and written down.
+    ///
+    /// # Errors
+    /// The disk's; the next start recovers.
+    pub fn close(&self) -> Result<(), StorageError> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.log.close()
     }
 
     /// A consistent picture for readers; they never take the partition's lock again.
@@ -321,9 +342,11 @@ impl Partition {
         self.offline.load(Ordering::Acquire)
     }
 
-    /// No more reads and writes; whoever waits is told.
+    /// No more reads and writes; whoever waits is told. Appends under way are done on return.
     pub fn take_offline(&self) {
+        let state = self.state.lock();
         self.offline.store(true, Ordering::Release);
+        drop(state);
         self.waits.fire_all();
     }
 

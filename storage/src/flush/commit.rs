@@ -31,7 +31,10 @@ impl Flusher {
         // In this order: a void must not be durable before what makes its items unnecessary is.
         self.sync_jobs(&plan.direct)?;
         for dir in &plan.dirs {
-            self.disk.sync_dir(dir).map_err(|source| sync_error(dir, source))?;
+            match self.disk.sync_dir(dir) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && plan.is_gone(dir) => {}
+                synced => synced.map_err(|source| sync_error(dir, source))?,
+            }
         }
         match builder.or_else(|| self.journal.as_mut().map(|journal| journal.builder())) {
             Some(builder) if !plan.small.is_empty() || !voids.is_empty() => {

@@ -100,6 +100,13 @@ impl<'g> Plan<'g> {
         self.small.iter().map(|job| job.len() + ITEM_OVERHEAD_MAX).sum()
     }
 
+    /// Whether only logs that were cut since name the directory: a deleted partition's has another
+    /// name by now, and nothing in it has to last.
+    pub fn is_gone(&self, dir: &Path) -> bool {
+        let mut named = self.group.iter().filter(|dirty| dirty.dirs.iter().any(|at| at == dir));
+        named.all(|dirty| !dirty.is_current())
+    }
+
     pub fn all_direct(&mut self) {
         self.direct.append(&mut self.small);
     }

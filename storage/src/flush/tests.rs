@@ -209,6 +209,26 @@ fn a_failed_directory_sync_is_the_end() {
     assert!(matches!(flusher.flush(&group, 0), Err(FlushError::Sync { .. })));
 }
 
+/// A directory that is not there any more: fine if its partition was deleted after the group began.
+#[track_caller]
+fn check_directory_gone(deleted: bool, want: bool) {
+    let disk = strict();
+    let (mut logs, mut flusher) = (logs(&disk, 2), open(&disk));
+    let mut group = append_all(&mut logs, 10);
+    group[0].dirs.push(Path::new(DIR).join("t-0"));
+    if deleted {
+        group[0].cuts.begin();
+    }
+    disk.rename(&Path::new(DIR).join("t-0"), &Path::new(DIR).join("t-0.0-delete")).unwrap();
+    assert_eq!(flusher.flush(&group, 0).is_ok(), want);
+}
+
+#[test]
+fn a_partition_deleted_under_the_flush_is_no_failure() {
+    check_directory_gone(true, true);
+    check_directory_gone(false, false);
+}
+
 #[test]
 fn a_full_disk_is_gone_around() {
     // No room to make the journal.
