@@ -1,15 +1,18 @@
 //! The log directories of this node: which partition lies where, opening and deleting them, and the
 //! checkpoints that make a start quick.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use protocol_compat::ids::TopicPartition;
 use storage::checkpoint::{
-    HIGH_WATERMARKS, LOG_START_OFFSETS, Offsets, RECOVERY_POINTS, read_offsets, write_offsets,
+    CheckpointError, HIGH_WATERMARKS, LOG_START_OFFSETS, Offsets, RECOVERY_POINTS, read_offsets,
+    write_offsets,
 };
 use storage::dirs::{DirError, LogDir, Owner};
 use storage::disk::Disk;
@@ -28,9 +31,65 @@ pub struct Dir {
     /// The path as clients see it: absolute.
     pub shown: String,
     pub flusher: Arc<Flusher>,
-    /// What the last run wrote down; used once, when the partition is opened.
+    checkpoints: Mutex<Checkpoints>,
+    /// A partition of it could not be opened: the next start has to look at it again.
+    has_failed: AtomicBool,
+}
+
+/// What the checkpoint files of a directory say. Of a partition that is not open they go on saying
+/// what they said: without its recovery point, damage in it would pass for a torn tail and be cut.
+#[derive(Clone, Default)]
+struct Checkpoints {
     recovery_points: Offsets,
     log_starts: Offsets,
+    high_watermarks: Offsets,
+}
+
+impl Checkpoints {
+    fn read(disk: &dyn Disk, dir: &Path) -> Checkpoints {
+        Checkpoints {
+            recovery_points: offsets(disk, dir, RECOVERY_POINTS),
+            log_starts: offsets(disk, dir, LOG_START_OFFSETS),
+            high_watermarks: offsets(disk, dir, HIGH_WATERMARKS),
+        }
+    }
+
+    fn write(&self, disk: &dyn Disk, dir: &Path) -> Result<(), CheckpointError> {
+        write_offsets(disk, &dir.join(RECOVERY_POINTS), &self.recovery_points)?;
+        write_offsets(disk, &dir.join(LOG_START_OFFSETS), &self.log_starts)?;
+        write_offsets(disk, &dir.join(HIGH_WATERMARKS), &self.high_watermarks)
+    }
+
+    fn all(&mut self) -> [&mut Offsets; 3] {
+        [&mut self.recovery_points, &mut self.log_starts, &mut self.high_watermarks]
+    }
+
+    /// Whether there was anything to forget.
+    fn forget(&mut self, gone: &BTreeSet<TopicPartition>) -> bool {
+        let mut before = 0;
+        let mut after = 0;
+        for offsets in self.all() {
+            before += offsets.len();
+            offsets.retain(|tp, _| !gone.contains(tp));
+            after += offsets.len();
+        }
+        before != after
+    }
+
+    fn note(&mut self, partition: &Partition) {
+        let tp = &partition.tp;
+        let (flushed_end, start) = partition.with_log(|log| {
+            if let Err(error) = log.checkpoint() {
+                tracing::warn!(partition = %tp, %error, "indexes were not written");
+            }
+            (log.flushed_end(), log.log_start_offset())
+        });
+        self.recovery_points.insert(tp.clone(), flushed_end);
+        self.high_watermarks.insert(tp.clone(), partition.high_watermark());
+        if start > 0 {
+            self.log_starts.insert(tp.clone(), start);
+        }
+    }
 }
 
 /// All of them.
@@ -58,11 +117,22 @@ impl LogDirs {
     /// # Errors
     /// One clear line each: in use, not writable, of another node, of a newer version.
     pub fn open(env: &Env, paths: &[PathBuf], owner: &Owner) -> Result<LogDirs, DirError> {
+        let shown = |path: &Path| env.absolute(path).display().to_string();
+        LogDirs::open_on(&env.disk, paths, owner, || env.rng.uuid(), shown)
+    }
+
+    fn open_on(
+        disk: &Arc<dyn Disk>,
+        paths: &[PathBuf],
+        owner: &Owner,
+        fresh: impl Fn() -> Uuid,
+        shown: impl Fn(&Path) -> String,
+    ) -> Result<LogDirs, DirError> {
         let mut dirs = Vec::with_capacity(paths.len());
         let (mut places, mut deleted) = (BTreeMap::new(), Vec::new());
         for (index, path) in paths.iter().enumerate() {
-            let owner = Owner { new_directory_id: env.rng.uuid(), ..owner.clone() };
-            let log_dir = LogDir::open(Arc::clone(&env.disk), path, &owner)?;
+            let owner = Owner { new_directory_id: fresh(), ..owner.clone() };
+            let log_dir = LogDir::open(Arc::clone(disk), path, &owner)?;
             let listing = log_dir.list()?;
             for partition in listing.partitions {
                 places.insert(partition.tp, index);
@@ -72,15 +142,15 @@ impl LogDirs {
                 tracing::debug!(dir = %left.display(), "not a partition of ours: left alone");
             }
             dirs.push(Dir {
-                recovery_points: offsets(&*env.disk, path, RECOVERY_POINTS),
-                log_starts: offsets(&*env.disk, path, LOG_START_OFFSETS),
-                shown: env.absolute(path).display().to_string(),
+                checkpoints: Mutex::new(Checkpoints::read(&**disk, path)),
+                has_failed: AtomicBool::new(false),
+                shown: shown(path),
                 log_dir,
                 flusher: Arc::new(Flusher::new()),
             });
         }
         Ok(LogDirs {
-            disk: Arc::clone(&env.disk),
+            disk: Arc::clone(disk),
             dirs,
             places: Mutex::new(places),
             deleted: Mutex::new(deleted),
@@ -94,47 +164,103 @@ impl LogDirs {
     /// Opens a partition where it lies, or makes it where the fewest are.
     ///
     /// # Errors
-    /// The disk failed, or the log is damaged below what was flushed.
+    /// The disk failed, or the log is damaged below what was flushed. Of a partition that could not
+    /// be made nothing is left, so that it can be tried again.
     pub fn open_partition(
         &self,
         node_id: i32,
         wanted: Wanted,
         now_ms: i64,
     ) -> Result<Partition, StorageError> {
-        let Wanted { tp, topic_id, settings } = wanted;
-        let (index, known) = self.place(&tp);
+        let (index, known) = self.place(&wanted.tp);
         let dir = &self.dirs[index];
-        let path = dir.log_dir.partition_path(&tp);
-        let config = settings.load().log_config();
-        let disk = Arc::clone(&self.disk);
-        let log = if known {
-            let start = LogStart {
-                log_start_offset: dir.log_starts.get(&tp).copied().unwrap_or(0),
-                recovery_point: dir.recovery_points.get(&tp).copied().unwrap_or(0),
-                clean: dir.log_dir.clean_stop().is_some(),
-            };
-            let (mut log, recovered) = Log::open(disk, &path, tp.clone(), config, start, now_ms)?;
-            if let Some(cut) = recovered.cut {
-                let (offset, bytes, what) = (cut.offset, cut.bytes, cut.what);
-                tracing::info!(partition = %tp, offset, bytes, what, "cut a torn tail");
+        let log = match known {
+            true => self
+                .open_log(dir, &wanted, now_ms)
+                .inspect_err(|_| dir.has_failed.store(true, Ordering::Release))?,
+            false => {
+                self.create_log(dir, &wanted, now_ms).inspect_err(|_| self.undo(dir, &wanted))?
             }
-            let found = log.topic_id();
-            if found == Some(topic_id) {
-                log
-            } else if found.is_none() {
-                log.adopt(topic_id)?;
-                log
-            } else {
-                // The name was used before by a topic that is deleted now.
-                log.mark_deleted(topic_id.simple().to_string().as_str())?;
-                let disk = Arc::clone(&self.disk);
-                Log::create(disk, &path, tp, topic_id, settings.load().log_config(), now_ms)?
-            }
-        } else {
-            Log::create(disk, &path, tp, topic_id, config, now_ms)?
         };
+        let Wanted { topic_id, settings, .. } = wanted;
         let flusher = Arc::clone(&dir.flusher);
         Ok(Partition::new(node_id, index, log, topic_id, settings, flusher))
+    }
+
+    fn open_log(&self, dir: &Dir, wanted: &Wanted, now_ms: i64) -> Result<Log, StorageError> {
+        let Wanted { tp, topic_id, settings } = wanted;
+        let path = dir.log_dir.partition_path(tp);
+        let start = {
+            let known = dir.checkpoints.lock();
+            LogStart {
+                log_start_offset: known.log_starts.get(tp).copied().unwrap_or(0),
+                recovery_point: known.recovery_points.get(tp).copied().unwrap_or(0),
+                clean: dir.log_dir.clean_stop().is_some(),
+            }
+        };
+        let disk = Arc::clone(&self.disk);
+        let config = settings.load().log_config();
+        let (mut log, recovered) = Log::open(disk, &path, tp.clone(), config, start, now_ms)?;
+        if let Some(cut) = recovered.cut {
+            let (offset, bytes, what) = (cut.offset, cut.bytes, cut.what);
+            tracing::info!(partition = %tp, offset, bytes, what, "cut a torn tail");
+        }
+        match log.topic_id() {
+            Some(id) if id == *topic_id => return Ok(log),
+            Some(_) => {}
+            None => {
+                log.adopt(*topic_id)?;
+                return Ok(log);
+            }
+        }
+        // The name was used before by a topic that is deleted now.
+        let old = log.mark_deleted(topic_id.simple().to_string().as_str())?;
+        drop(log);
+        let delay_ms = settings.load().file_delete_delay_ms;
+        self.deleted.lock().push((now_ms.saturating_add(delay_ms), old));
+        self.create_log(dir, wanted, now_ms)
+    }
+
+    /// Makes an empty log, after what an earlier partition of this name left in the checkpoints is
+    /// gone from the disk: its offsets would make the new one's start by the old one's end.
+    fn create_log(&self, dir: &Dir, wanted: &Wanted, now_ms: i64) -> Result<Log, StorageError> {
+        let Wanted { tp, topic_id, settings } = wanted;
+        let path = dir.log_dir.partition_path(tp);
+        self.forget_in(dir, &BTreeSet::from([tp.clone()])).map_err(|error| match error {
+            CheckpointError::Io { path, source } => StorageError::io("write", &path, source),
+            malformed => StorageError::io("write", &path, io::Error::other(malformed)),
+        })?;
+        let disk = Arc::clone(&self.disk);
+        Log::create(disk, &path, tp.clone(), *topic_id, settings.load().log_config(), now_ms)
+    }
+
+    /// Takes back what a failed creation left.
+    fn undo(&self, dir: &Dir, wanted: &Wanted) {
+        let path = dir.log_dir.partition_path(&wanted.tp);
+        match self.disk.remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(dir = %path.display(), %error, "half a partition is left");
+            }
+            _ => drop(self.places.lock().remove(&wanted.tp)),
+        }
+    }
+
+    /// Takes deleted partitions out of the checkpoints, on the disk too.
+    ///
+    /// # Errors
+    /// The disk's; they are still in it then, and whoever makes them again tries again.
+    pub fn forget(&self, gone: &BTreeSet<TopicPartition>) -> Result<(), CheckpointError> {
+        self.dirs.iter().try_for_each(|dir| self.forget_in(dir, gone))
+    }
+
+    fn forget_in(&self, dir: &Dir, gone: &BTreeSet<TopicPartition>) -> Result<(), CheckpointError> {
+        let mut checkpoints = dir.checkpoints.lock();
+        let mut rest = checkpoints.clone();
+        if rest.forget(gone) {
+            rest.write(&*self.disk, dir.log_dir.path())?;
+            *checkpoints = rest;
+        }
+        Ok(())
     }
 
     /// Where a partition lies, and whether it is there already.
@@ -165,9 +291,9 @@ impl LogDirs {
         now_ms: i64,
     ) -> Result<(), StorageError> {
         partition.take_offline();
-        self.places.lock().remove(&partition.tp);
         let hex = unique.simple().to_string();
         let path = partition.with_log(|log| log.mark_deleted(&hex))?;
+        self.places.lock().remove(&partition.tp);
         let delay_ms = partition.settings().file_delete_delay_ms;
         self.deleted.lock().push((now_ms.saturating_add(delay_ms), path));
         Ok(())
@@ -193,54 +319,57 @@ impl LogDirs {
         epochs.next()?.filter(|first| epochs.all(|epoch| epoch == Some(*first)))
     }
 
-    /// Leaves the marker of a clean stop in every directory.
-    pub fn leave_clean_markers(&self, broker_epoch: i64) {
-        for dir in &self.dirs {
-            if let Err(error) = dir.log_dir.leave_marker(broker_epoch) {
-                tracing::warn!(%error, "the next start will look at the logs");
-            }
-        }
+    /// Leaves the marker of a clean stop in every directory whose partitions were all open.
+    ///
+    /// # Errors
+    /// The disk's; the next start looks at the logs.
+    pub fn leave_clean_markers(&self, broker_epoch: i64) -> Result<(), DirError> {
+        let mut whole = self.dirs.iter().filter(|dir| !dir.has_failed.load(Ordering::Acquire));
+        whole.try_for_each(|dir| dir.log_dir.leave_marker(broker_epoch))
     }
 
     /// Writes down how far every partition is flushed, so that the next start need not look below.
-    pub fn checkpoint(&self, partitions: &[Arc<Partition>]) {
-        let mut points = vec![(Offsets::new(), Offsets::new(), Offsets::new()); self.dirs.len()];
-        for partition in partitions {
-            let (recovery, starts, marks) = &mut points[partition.dir];
-            let tp = &partition.tp;
-            let (flushed_end, start) = partition.with_log(|log| {
-                if let Err(error) = log.checkpoint() {
-                    tracing::warn!(partition = %tp, ?error, "indexes were not written");
-                }
-                (log.flushed_end(), log.log_start_offset())
-            });
-            recovery.insert(tp.clone(), flushed_end);
-            marks.insert(tp.clone(), partition.high_watermark());
-            if start > 0 {
-                starts.insert(tp.clone(), start);
-            }
-        }
-        for (dir, (recovery, starts, marks)) in self.dirs.iter().zip(points) {
-            let files = [
-                (RECOVERY_POINTS, recovery),
-                (LOG_START_OFFSETS, starts),
-                (HIGH_WATERMARKS, marks),
-            ];
-            for (name, offsets) in files {
-                let path = dir.log_dir.path().join(name);
-                if let Err(error) = write_offsets(&*self.disk, &path, &offsets) {
-                    tracing::warn!(file = %path.display(), %error, "a checkpoint was not written");
+    /// Whether all of it was written.
+    pub fn checkpoint(&self, partitions: &[Arc<Partition>]) -> bool {
+        let mut all = true;
+        for (index, dir) in self.dirs.iter().enumerate() {
+            let mut checkpoints = dir.checkpoints.lock();
+            for partition in partitions.iter().filter(|partition| partition.dir == index) {
+                // A deleted one's name may be another's by now.
+                if !partition.is_offline() {
+                    checkpoints.note(partition);
                 }
             }
+            {
+                let places = self.places.lock();
+                for offsets in checkpoints.all() {
+                    offsets.retain(|tp, _| places.get(tp) == Some(&index));
+                }
+            }
+            let path = dir.log_dir.path();
+            if let Err(error) = checkpoints.write(&*self.disk, path) {
+                tracing::warn!(dir = %path.display(), %error, "checkpoints were not written");
+                all = false;
+            }
         }
+        all
+    }
+
+    /// Directories of partitions that no topic of the metadata has, in order.
+    pub fn strays(&self, is_known: impl Fn(&TopicPartition) -> bool) -> Vec<TopicPartition> {
+        self.places.lock().keys().filter(|tp| !is_known(tp)).cloned().collect()
     }
 }
 
 /// A checkpoint of the last run. A missing one means a look at the whole log; a broken one too.
-fn offsets(disk: &dyn Disk, dir: &std::path::Path, name: &str) -> Offsets {
+fn offsets(disk: &dyn Disk, dir: &Path, name: &str) -> Offsets {
     let path = dir.join(name);
     read_offsets(disk, &path).unwrap_or_else(|error| {
         tracing::warn!(file = %path.display(), %error, "the checkpoint is not used");
         Offsets::new()
     })
 }
+
+#[cfg(test)]
+#[path = "log_dirs_tests.rs"]
+mod tests;

@@ -20,10 +20,22 @@ fn main() -> ExitCode {
     match run(&arguments, apply_levels) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("gracchus: {error:#}");
+            eprintln!("gracchus: {}", one_line(&error));
             ExitCode::FAILURE
         }
     }
+}
+
+/// An error and its causes, each said once: many name their cause themselves.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line.push_str(": ");
+            line.push_str(&cause);
+        }
+    }
+    line
 }
 
 /// Logs to standard error; what it returns changes the levels.
@@ -56,7 +68,8 @@ fn run(arguments: &Arguments, apply_levels: Apply) -> anyhow::Result<()> {
         }
         real::stop_requested().await?;
         tracing::info!("stopping");
-        running.stop().await;
+        let clean = running.stop().await;
+        anyhow::ensure!(clean, "not stopped cleanly: the next start will look at the logs");
         Ok(())
     })
 }

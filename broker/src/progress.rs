@@ -70,6 +70,11 @@ impl Progress {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// One of those that could not be opened is tried again.
+    pub fn partition_tried_again(&self) {
+        self.failed.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// How many partitions could not be opened.
     pub fn failed(&self) -> usize {
         self.failed.load(Ordering::Relaxed)

@@ -4,6 +4,7 @@
 //! can queue while the metadata is read; partitions are opened while others serve already.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use arc_swap::ArcSwap;
 use kraft::controller::RegisterBroker;
@@ -65,6 +66,7 @@ pub struct Running {
     pub addresses: Vec<(Arc<str>, std::net::SocketAddr)>,
     pub http: Option<std::net::SocketAddr>,
     quorum_done: oneshot::Receiver<()>,
+    housekeeper_done: oneshot::Receiver<()>,
     flushers_done: Vec<oneshot::Receiver<Engine>>,
 }
 
@@ -73,6 +75,7 @@ pub struct Running {
 /// # Errors
 /// See [`StartError`]; nothing keeps running then.
 pub async fn start(env: Env, config: Config, observers: Observers) -> Result<Running, StartError> {
+    check_alone(&config)?;
     let bound = bind(&env, &config)?;
     let http_listener = bind_http(&env, &config)?;
     let progress = Arc::new(Progress::default());
@@ -97,15 +100,16 @@ pub async fn start(env: Env, config: Config, observers: Observers) -> Result<Run
         let task = move || Box::pin(accept(bound, at)) as BoxFuture<()>;
         env.tasks.spawn_on(0, "acceptor", Box::new(task));
     }
-    tasks::start(&node);
-    Ok(Running { node, addresses, http: http_address, quorum_done, flushers_done })
+    let housekeeper_done = tasks::start(&node);
+    let http = http_address;
+    Ok(Running { node, addresses, http, quorum_done, housekeeper_done, flushers_done })
 }
 
 impl Running {
     /// Stops in order: no more connections, everything flushed and written down, the marker of a
-    /// clean stop.
-    pub async fn stop(self) {
-        let Running { node, quorum_done, flushers_done, .. } = self;
+    /// clean stop. False when something did not go well: then there is no marker.
+    pub async fn stop(self) -> bool {
+        let Running { node, quorum_done, housekeeper_done, flushers_done, .. } = self;
         node.progress.enter(Phase::Stopping);
         node.stop.send_replace(true);
         for dir in node.dirs.dirs() {
@@ -115,25 +119,54 @@ impl Running {
         for done in flushers_done {
             engines.extend(done.await.ok());
         }
-        // An error means that it is gone already.
+        // Errors mean that they are gone already. After this nobody else writes to the logs, but a
+        // request that is at work: closing a partition ends that.
         let _ = quorum_done.await;
+        let _ = housekeeper_done.await;
         let partitions = node.partitions.all();
+        let mut clean = engines.len() == node.dirs.dirs().len();
         for partition in &partitions {
-            if let Err(error) = partition.with_log(storage::log::Log::close) {
+            if let Err(error) = partition.close() {
                 tracing::error!(partition = %partition.tp, %error, "not closed cleanly");
-                return;
+                clean = false;
             }
         }
         for engine in engines {
             if let Err(error) = engine.close() {
                 tracing::error!(%error, "not stopped cleanly");
-                return;
+                clean = false;
             }
         }
-        node.dirs.checkpoint(&partitions);
+        clean &= node.dirs.checkpoint(&partitions);
+        if !clean {
+            return false;
+        }
         let epoch = node.quorum.image().broker(node.id).map_or(-1, |broker| broker.epoch);
-        node.dirs.leave_clean_markers(epoch);
+        if let Err(error) = node.dirs.leave_clean_markers(epoch) {
+            tracing::error!(%error, "not stopped cleanly");
+            return false;
+        }
+        tracing::info!(partitions = partitions.len(), "stopped");
+        true
     }
+}
+
+/// What this version cannot do is refused, rather than done half.
+fn check_alone(config: &Config) -> Result<(), StartError> {
+    let (voters, servers) = (config.voters().len(), config.bootstrap_servers().len());
+    let text = if voters > 1 || servers > 1 {
+        let key = match voters {
+            0 | 1 => "controller.quorum.bootstrap.servers",
+            _ => "controller.quorum.voters",
+        };
+        let count = voters.max(servers);
+        format!("{key} names {count} nodes: this version runs as a single node, name only this one")
+    } else if !(config.roles().broker && config.roles().controller) {
+        "process.roles must be broker,controller: this version runs as a single node".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(StartError::Unsupported(text))
 }
 
 fn bind(env: &Env, config: &Config) -> Result<Vec<Bound>, StartError> {
@@ -238,6 +271,8 @@ fn publisher(node: &Arc<Node>) -> Arc<Publisher> {
         runtime: Arc::clone(&node.config),
         groups: Arc::clone(&node.groups),
         progress: Arc::clone(&node.progress),
+        unmade: Mutex::default(),
+        told_ms: AtomicI64::new(0),
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use crate::config::keys;
 use crate::env::{BoxFuture, Clock};
 use crate::node::{Node, OFFSETS_TOPIC};
@@ -11,16 +13,23 @@ use crate::partition::flush::Progress;
 /// How often relaxed topics are looked at for records older than `flush.ms`.
 const FLUSH_CHECK_MS: i64 = 250;
 
-/// Starts everything that runs beside the requests.
-pub fn start(node: &Arc<Node>) {
+/// Starts everything that runs beside the requests. What it returns fires when nothing works on the
+/// logs any more, after the node began to stop.
+pub fn start(node: &Arc<Node>) -> oneshot::Receiver<()> {
     let config = node.runtime().config.fixed().clone();
     let retention_ms = config.long(keys::LOG_RETENTION_CHECK_INTERVAL_MS);
     let checkpoint_ms = i64::from(config.int(keys::LOG_FLUSH_OFFSET_CHECKPOINT_INTERVAL_MS));
     let first_ms = config.long(keys::LOG_INITIAL_TASK_DELAY_MS);
     let producers_ms = i64::from(config.int(keys::PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS));
     let every = Every { first_ms, retention_ms, checkpoint_ms, producers_ms };
-    spawn(node, "housekeeper", move |node| housekeeper(node, every));
+    let (ended, has_ended) = oneshot::channel();
+    spawn(node, "housekeeper", move |node| async move {
+        housekeeper(node, every).await;
+        // Nobody waits when the start failed half-way.
+        let _ = ended.send(());
+    });
     spawn_on_shard(node, "group-timers", group_timers);
+    has_ended
 }
 
 /// What happens after each flushed group: coordinators release what waited for it.
@@ -84,8 +93,10 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
     let clock = Arc::clone(&node.env.clock);
     let mut stop = node.stopping();
     let begin = clock.mono_ms();
-    let (mut retention_at, mut checkpoint_at) = (begin + first_ms, begin + checkpoint_ms);
-    let (mut purge_at, mut producers_at) = (begin + first_ms, begin + producers_ms);
+    let after = |now: i64, every_ms: i64| now.saturating_add(every_ms.max(1));
+    let (mut retention_at, mut checkpoint_at) =
+        (after(begin, first_ms), after(begin, checkpoint_ms));
+    let (mut purge_at, mut producers_at) = (after(begin, first_ms), after(begin, producers_ms));
     loop {
         let relaxed =
             node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
@@ -107,23 +118,23 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         }
         if now >= retention_at {
             retain(&node);
-            retention_at = now + retention_ms;
+            retention_at = after(now, retention_ms);
         }
         if now >= purge_at {
             let wall_ms = clock.wall_ms();
             node.dirs.purge_deleted(wall_ms);
-            purge_at = now + retention_ms.min(PURGE_CHECK_MS);
+            purge_at = after(now, retention_ms.min(PURGE_CHECK_MS));
         }
         if now >= producers_at {
             let wall_ms = clock.wall_ms();
             for partition in node.partitions.all() {
                 partition.with_log(|log| log.expire_producers(wall_ms));
             }
-            producers_at = now + producers_ms;
+            producers_at = after(now, producers_ms);
         }
         if now >= checkpoint_at {
             node.dirs.checkpoint(&node.partitions.all());
-            checkpoint_at = now + checkpoint_ms;
+            checkpoint_at = after(now, checkpoint_ms);
         }
     }
 }

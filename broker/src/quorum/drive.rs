@@ -32,6 +32,11 @@ const BATCH_RECORDS_MAX: usize = 10_000;
 /// A snapshot is taken after this many entries, or this many bytes of them.
 const SNAPSHOT_ENTRIES: u64 = 4096;
 const SNAPSHOT_BYTES: usize = 8 << 20;
+/// With less room than this on its disk the metadata log is left alone: a write that fails there ends
+/// the process.
+const ROOM_BYTES_MIN: u64 = 32 << 20;
+/// A deletion makes room, and may use the reserve.
+const ROOM_TO_DELETE_BYTES_MIN: u64 = 8 << 20;
 /// How often an idle node tells the controller that it is alive.
 const HEARTBEAT_MS: i64 = 2_000;
 
@@ -58,6 +63,8 @@ pub(super) struct Driver {
     entries_since_snapshot: u64,
     bytes_since_snapshot: usize,
     broker_epoch: i64,
+    /// The disk of the metadata log had too little room when it was looked at last.
+    is_short: bool,
 }
 
 /// Where the quorum keeps its log. Kafka skips a directory of this name when it loads partitions.
@@ -90,6 +97,7 @@ pub(super) fn open(
         entries_since_snapshot: 0,
         bytes_since_snapshot: 0,
         broker_epoch: -1,
+        is_short: false,
     };
     driver.process_ready()?;
     driver.take_office(registration)?;
@@ -103,10 +111,8 @@ impl Driver {
         mut waiting: mpsc::Receiver<Job>,
         mut stop: watch::Receiver<bool>,
     ) {
-        self.node.progress.enter(Phase::Recovering);
-        self.publish();
-        self.node.progress.enter(Phase::Ready);
         let clock = Arc::clone(&self.env.clock);
+        self.recover(clock.mono_ms());
         let mut heartbeat_at = clock.mono_ms() + HEARTBEAT_MS;
         loop {
             let mut jobs = Vec::new();
@@ -121,6 +127,7 @@ impl Driver {
                 () = clock.sleep_until(heartbeat_at) => {
                     heartbeat_at = clock.mono_ms() + HEARTBEAT_MS;
                     jobs.push(self.heartbeat().0);
+                    self.publisher.make_again();
                 }
             }
             let served = self.serve(jobs).and_then(|()| self.tick());
@@ -131,6 +138,27 @@ impl Driver {
         }
         if let Err(error) = self.raft.close() {
             tracing::error!(%error, "the metadata log was not closed cleanly");
+        }
+    }
+
+    /// Opens every partition, each serving as soon as it is open.
+    fn recover(&mut self, begin_ms: i64) {
+        self.node.progress.enter(Phase::Recovering);
+        self.publish();
+        self.publisher.tell_strays(&self.image);
+        self.node.progress.enter(Phase::Ready);
+        let (opened, wanted) = self.node.progress.partitions();
+        let took_ms = self.env.clock.mono_ms() - begin_ms;
+        match wanted - opened.min(wanted) {
+            0 => tracing::info!(partitions = opened, took_ms, "all partitions are open"),
+            offline => {
+                tracing::error!(
+                    partitions = opened,
+                    offline,
+                    took_ms,
+                    "some partitions are offline"
+                );
+            }
         }
     }
 
@@ -190,6 +218,7 @@ impl Driver {
     fn serve(&mut self, jobs: Vec<Job>) -> Result<(), QuorumError> {
         let mut records = Vec::new();
         let mut answers = Vec::new();
+        let room_bytes = self.room_bytes();
         for job in jobs {
             let now_ms = self.env.clock.mono_ms();
             let rng = Arc::clone(&self.env.rng);
@@ -200,6 +229,11 @@ impl Driver {
                 continue;
             };
             let decision = controller.decide(now_ms, &mut random, &job.request);
+            if !decision.records.is_empty() && room_bytes < room_needed(&job.request) {
+                // The caller may be gone.
+                let _ = job.reply.send(Err(ErrorCode::KafkaStorageError));
+                continue;
+            }
             controller.apply_pending(&decision.records);
             records.extend(decision.records);
             answers.push((job.reply, decision.reply));
@@ -210,12 +244,32 @@ impl Driver {
         self.decided(records, answers)
     }
 
+    /// How much room the disk of the metadata log has; tells when it becomes too little, and enough.
+    /// The start does not ask: it needs its two entries, and fails clearly without.
+    fn room_bytes(&mut self) -> u64 {
+        if self.node.progress.phase() < Phase::Ready {
+            return u64::MAX;
+        }
+        let dir = self.node.runtime().config.fixed().metadata_dir();
+        let room_bytes = self.env.disk.space(&dir).map_or(u64::MAX, |space| space.usable);
+        let is_short = room_bytes < ROOM_BYTES_MIN;
+        if is_short != self.is_short {
+            let dir = dir.display();
+            match is_short {
+                true => tracing::error!(%dir, room_bytes, "disk full: no changes of metadata"),
+                false => tracing::info!(%dir, room_bytes, "room again: metadata may change"),
+            }
+            self.is_short = is_short;
+        }
+        room_bytes
+    }
+
     /// Fencing, preferred leaders: what the controller does unasked.
     fn tick(&mut self) -> Result<(), QuorumError> {
         loop {
             let now_ms = self.env.clock.mono_ms();
             let Some(controller) = &mut self.controller else { return Ok(()) };
-            if controller.next_deadline() > now_ms {
+            if controller.next_deadline() > now_ms || self.is_short {
                 return Ok(());
             }
             let records = controller.tick(now_ms);
@@ -317,12 +371,19 @@ impl Driver {
     }
 
     /// Lets the rest of the broker act on the image; while the start reads the log, only at its end.
+    /// Clients see it when it is acted on, so that what they hear of serves. At the start they see it
+    /// first: opening everything takes its time.
     fn publish(&mut self) {
-        self.quorum.image.store(Arc::new(self.image.clone()));
-        if self.node.progress.phase() >= Phase::Recovering {
+        let phase = self.node.progress.phase();
+        let image = Arc::new(self.image.clone());
+        if phase <= Phase::Recovering {
+            self.quorum.image.store(Arc::clone(&image));
+        }
+        if phase >= Phase::Recovering {
             self.publisher.publish(&self.published, &self.image);
             self.published = self.image.clone();
         }
+        self.quorum.image.store(image);
     }
 
     fn snapshot_is_due(&self) -> bool {
@@ -338,6 +399,14 @@ impl Driver {
     }
 }
 
+/// How much room must be left for a request that changes something.
+fn room_needed(request: &ControllerRequest) -> u64 {
+    match request {
+        ControllerRequest::DeleteTopics(_) => ROOM_TO_DELETE_BYTES_MIN,
+        _ => ROOM_BYTES_MIN,
+    }
+}
+
 fn decode(data: &Bytes) -> Result<Vec<MetadataRecord>, QuorumError> {
     decode_batch(data).map_err(|error| QuorumError::Entry(error.to_string()))
 }
@@ -348,5 +417,20 @@ fn answer_all(
     for (reply, answer) in answers {
         // The caller may be gone: its connection closed.
         let _ = reply.send(Ok(answer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kraft::controller::{AllocateProducerIds, ControllerRequest, DeleteTopics};
+
+    use super::{ROOM_BYTES_MIN, room_needed};
+
+    #[test]
+    fn the_last_room_is_kept_for_what_makes_room() {
+        let ids = AllocateProducerIds { broker_id: 0, broker_epoch: 1 };
+        assert_eq!(room_needed(&ControllerRequest::AllocateProducerIds(ids)), ROOM_BYTES_MIN);
+        let deletion = DeleteTopics { topics: Vec::new() };
+        assert!(room_needed(&ControllerRequest::DeleteTopics(deletion)) < ROOM_BYTES_MIN);
     }
 }

@@ -4,23 +4,29 @@
 //! Runs on the quorum thread, after the records are committed and before their requests are
 //! answered, so that a topic serves when its creator hears of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 use kraft::image::{self, Changes, Configs, Image, PartitionAt, Topic, changes};
 use kraft::record::{ConfigResource, ResourceKind};
+use parking_lot::Mutex;
 use protocol_compat::ids::TopicPartition;
+use storage::errors::StorageError;
 
 use crate::config::DynamicConfig;
 use crate::env::{BoxFuture, Env};
 use crate::groups::{DeletedTopic, Groups};
-use crate::log_dirs::{LogDirs, Wanted};
+use crate::log_dirs::{Dir, LogDirs, Wanted};
 use crate::node::{OFFSETS_TOPIC, is_internal};
 use crate::partition::Partition;
 use crate::partition::table::{PartitionTable, TopicHandle};
-use crate::progress::Progress;
+use crate::progress::{Phase, Progress};
 use crate::runtime::Runtime;
+
+/// Partitions that found no room are made when their disks have this much.
+const ROOM_BYTES: u64 = 64 << 20;
 
 /// Partitions of one topic are opened in runs of this length.
 const OPENED_TOGETHER: usize = 16;
@@ -34,7 +40,14 @@ pub struct Publisher {
     pub runtime: Arc<ArcSwap<Runtime>>,
     pub groups: Arc<Groups>,
     pub progress: Arc<Progress>,
+    /// Partitions that the disk had no room for.
+    pub unmade: Mutex<Vec<PartitionAt>>,
+    /// When the log heard of the recovery last.
+    pub told_ms: AtomicI64,
 }
+
+/// How often the log hears how far a long recovery is.
+const TELL_EVERY_MS: i64 = 5_000;
 
 impl Publisher {
     /// Acts on what differs between two images.
@@ -107,7 +120,7 @@ impl Publisher {
     }
 
     fn delete(&self, changes: &Changes) {
-        let mut deleted = Vec::new();
+        let (mut deleted, mut gone) = (Vec::new(), BTreeSet::new());
         let now_ms = self.env.clock.wall_ms();
         for topic in &changes.topics_deleted {
             deleted.push(DeletedTopic { topic: Arc::clone(&topic.name), topic_id: topic.id });
@@ -119,13 +132,18 @@ impl Publisher {
                 if let Err(error) =
                     self.dirs.delete_partition(&partition, self.env.rng.uuid(), now_ms)
                 {
-                    tracing::error!(partition = %partition.tp, ?error, "not deleted yet");
+                    tracing::error!(partition = %partition.tp, %error, "not deleted yet");
                 }
+                gone.insert(partition.tp.clone());
             }
         }
-        if !deleted.is_empty() {
-            self.forget_offsets(deleted);
+        if deleted.is_empty() {
+            return;
         }
+        if let Err(error) = self.dirs.forget(&gone) {
+            tracing::warn!(%error, "deleted partitions are still in the checkpoints");
+        }
+        self.forget_offsets(deleted);
     }
 
     /// Lets the coordinators drop the offsets of deleted topics, in the background.
@@ -180,13 +198,60 @@ impl Publisher {
                 let partition = Arc::new(partition);
                 self.take_role(&partition, &at.new);
                 self.progress.partition_opened();
+                self.tell_progress();
                 Some(partition)
             }
             Err(error) => {
                 tracing::error!(partition = %tp, %error, "the partition is offline");
                 self.progress.partition_failed();
+                if let StorageError::Full { .. } = error {
+                    self.unmade.lock().push(at.clone());
+                }
                 None
             }
+        }
+    }
+
+    /// Tries again what the disk had no room for; quiet while it still has none.
+    pub fn make_again(self: &Arc<Self>) {
+        let unmade = std::mem::take(&mut *self.unmade.lock());
+        let (by_id, has_room) = (self.partitions.load(), self.has_room());
+        let wanted = unmade.into_iter().filter(|at| by_id.by_id(&at.topic.id).is_some());
+        for at in wanted {
+            if !has_room {
+                self.unmade.lock().push(at);
+                continue;
+            }
+            tracing::info!(topic = %at.topic.name, partition = at.index, "tried again");
+            self.progress.partition_tried_again();
+            self.open_some(&[at]);
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let space = |dir: &Dir| self.env.disk.space(dir.log_dir.path());
+        self.dirs.dirs().iter().all(|dir| space(dir).is_ok_and(|space| space.usable >= ROOM_BYTES))
+    }
+
+    fn tell_progress(&self) {
+        let (now_ms, told_ms) = (self.env.clock.mono_ms(), self.told_ms.load(Ordering::Relaxed));
+        if self.progress.phase() != Phase::Recovering || now_ms - told_ms < TELL_EVERY_MS {
+            return;
+        }
+        if told_ms > 0 {
+            let (opened, wanted) = self.progress.partitions();
+            tracing::info!(opened, wanted, "partitions are being opened");
+        }
+        self.told_ms.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// Says which directories belong to no topic. They are left alone: if the metadata was lost, they
+    /// are all there is.
+    pub fn tell_strays(&self, image: &Image) {
+        let strays = self.dirs.strays(|tp| image.partition(&tp.topic, tp.partition).is_some());
+        if let Some(first) = strays.first() {
+            let count = strays.len();
+            tracing::warn!(count, %first, "partition directories that no topic has: left alone");
         }
     }
 
