@@ -24,7 +24,9 @@ impl Budget {
     pub fn try_charge(&self, bytes: usize, waker: &Waker) -> bool {
         let mut state = self.state.lock();
         if state.used_bytes > 0 && state.used_bytes + bytes > IN_FLIGHT_BYTES_MAX {
-            state.waiting.push(waker.clone());
+            if !state.waiting.iter().any(|known| known.will_wake(waker)) {
+                state.waiting.push(waker.clone());
+            }
             return false;
         }
         state.used_bytes += bytes;
@@ -46,16 +48,26 @@ impl Budget {
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::sync::Arc;
+    use std::task::{Wake, Waker};
 
     use super::{Budget, IN_FLIGHT_BYTES_MAX};
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
 
     #[test]
     fn holds_the_bound_and_lets_a_lone_giant_pass() {
         let budget = Budget::default();
-        let waker = Waker::noop();
+        let waker = &Waker::from(Arc::new(Nobody));
         assert!(budget.try_charge(IN_FLIGHT_BYTES_MAX + 1, waker));
         assert!(!budget.try_charge(1, waker));
+        // Who asks again and again waits once.
+        assert!(!budget.try_charge(1, waker));
+        assert_eq!(budget.state.lock().waiting.len(), 1);
         budget.release(IN_FLIGHT_BYTES_MAX + 1);
         assert!(budget.try_charge(IN_FLIGHT_BYTES_MAX, waker));
         assert!(!budget.try_charge(1, waker));

@@ -85,6 +85,10 @@ pub trait KvOpener: Send + Sync {
     fn open(&self, path: &Path) -> Result<Box<dyn Kv>, KvError>;
 }
 
+/// The name of the tasks that serve one connection each. A panic in one of them ends it alone; in any
+/// other task it ends the process.
+pub const CONNECTION: &str = "connection";
+
 /// Runs tasks: on the network shards, or on a thread of their own.
 pub trait Tasks: Send + Sync {
     /// How many network shards there are, at least one.

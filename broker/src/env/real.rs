@@ -16,7 +16,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 
 use super::{
-    Accepted, BoxFuture, Clock, Conn, Env, KvOpener, Listener, Net, Rng, TaskFactory, Tasks,
+    Accepted, BoxFuture, CONNECTION, Clock, Conn, Env, KvOpener, Listener, Net, Rng, TaskFactory,
+    Tasks,
 };
 
 /// Threads that sync files beside each flusher.
@@ -140,6 +141,19 @@ impl KvOpener for RocksOpener {
     }
 }
 
+/// Ends the process when its holder panics: without the flusher, say, nothing would ever be
+/// acknowledged again, and nobody would know why.
+struct AbortOnPanic(&'static str);
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!(name = self.0, "a part that nothing works without failed, stopping");
+            std::process::abort();
+        }
+    }
+}
+
 struct RealTasks {
     shards: Vec<Handle>,
 }
@@ -163,14 +177,22 @@ impl Tasks for RealTasks {
         self.shards.len()
     }
 
-    fn spawn_on(&self, shard: usize, _name: &'static str, task: TaskFactory) {
+    fn spawn_on(&self, shard: usize, name: &'static str, task: TaskFactory) {
         // The future is made on the shard, where its sockets and timers belong.
-        self.shards[shard % self.shards.len()].spawn(async move { task().await });
+        self.shards[shard % self.shards.len()].spawn(async move {
+            // Connections end alone.
+            let _guard = (name != CONNECTION).then_some(AbortOnPanic(name));
+            task().await;
+        });
     }
 
     fn thread(&self, name: &'static str, task: TaskFactory) {
+        let guard = AbortOnPanic(name);
         let body = move || match Builder::new_current_thread().enable_time().build() {
-            Ok(runtime) => runtime.block_on(async move { task().await }),
+            Ok(runtime) => runtime.block_on(async move {
+                let _guard = guard;
+                task().await;
+            }),
             Err(error) => {
                 tracing::error!(name, %error, "a runtime could not be made");
                 std::process::abort();

@@ -10,6 +10,9 @@ use crate::env::AlignedBuf;
 /// What one read may bring.
 pub const READ_BYTES: usize = 256 << 10;
 
+/// What is kept for a request that has only begun.
+const PAGE_BYTES: usize = 4096;
+
 /// Frames up to here share a buffer; larger ones are read to their end before the next begins, so
 /// that no large tail has to move.
 const SHARED_FRAME_BYTES_MAX: usize = 64 << 10;
@@ -70,13 +73,7 @@ impl ReadBuffer {
     fn make_room(&mut self, wanted: usize, frame: usize) {
         let capacity = self.memory.as_ref().map_or(0, AlignedBuf::len);
         if capacity < wanted {
-            let mut larger = take(wanted);
-            let filled = self.filled();
-            let len = filled.len();
-            larger.as_mut_slice()[..len].copy_from_slice(filled);
-            self.release();
-            self.memory = Some(larger);
-            (self.start, self.end) = (0, len);
+            self.move_into(take(wanted));
         } else if self.start > 0 && (self.start + frame > capacity || self.end == capacity) {
             let (start, end) = (self.start, self.end);
             if let Some(memory) = &mut self.memory {
@@ -95,11 +92,32 @@ impl ReadBuffer {
         self.memory.as_ref().map_or(0, AlignedBuf::len)
     }
 
-    /// Gives the memory back when nothing is in it.
-    pub fn release_if_empty(&mut self) {
+    /// Nothing comes for now: gives the memory back, but for a page if a little is in it. Many peers
+    /// that begin a request and send no more cost little.
+    pub fn settle(&mut self) {
         if self.filled_len() == 0 {
             self.release();
+        } else if self.filled_len() <= PAGE_BYTES && self.capacity() > PAGE_BYTES {
+            self.move_into(AlignedBuf::new(PAGE_BYTES));
         }
+    }
+
+    /// Gives a large buffer back if what is in it fits into one of the usual size; whether it did.
+    pub fn shrink(&mut self) -> bool {
+        let fits = self.capacity() > READ_BYTES && self.filled_len() <= READ_BYTES;
+        if fits {
+            self.move_into(AlignedBuf::new(READ_BYTES));
+        }
+        fits
+    }
+
+    fn move_into(&mut self, mut other: AlignedBuf) {
+        let filled = self.filled();
+        let len = filled.len();
+        other.as_mut_slice()[..len].copy_from_slice(filled);
+        self.release();
+        self.memory = Some(other);
+        (self.start, self.end) = (0, len);
     }
 
     fn release(&mut self) {
@@ -107,7 +125,7 @@ impl ReadBuffer {
         let Some(memory) = self.memory.take() else { return };
         POOL.with_borrow_mut(|pool| {
             let pooled: usize = pool.iter().map(AlignedBuf::len).sum();
-            if pooled + memory.len() <= POOLED_BYTES_MAX {
+            if memory.len() >= READ_BYTES && pooled + memory.len() <= POOLED_BYTES_MAX {
                 pool.push(memory);
             }
         });
@@ -151,8 +169,37 @@ mod tests {
         assert!(buffer.room(Some(READ_BYTES * 2)).len() + 50 == READ_BYTES * 2);
         assert_eq!(buffer.filled(), &[2; 50]);
         buffer.consume(50);
-        buffer.release_if_empty();
+        buffer.settle();
         assert_eq!(buffer.capacity(), 0);
+    }
+
+    /// A buffer with `filled` bytes settles, and shrinks, to these capacities.
+    #[track_caller]
+    fn check_small(filled: usize, pending: Option<usize>, settled: usize, shrunk: usize) {
+        for (want, shrink) in [(settled, false), (shrunk, true)] {
+            let mut buffer = ReadBuffer::default();
+            let bytes: Vec<u8> = (0..filled).map(|at| at as u8).collect();
+            feed(&mut buffer, &bytes, pending);
+            match shrink {
+                true => assert_eq!(buffer.shrink(), want < pending.unwrap_or(0)),
+                false => buffer.settle(),
+            }
+            assert_eq!(buffer.capacity(), want, "{filled} bytes, shrink: {shrink}");
+            assert_eq!(buffer.filled(), &bytes);
+            // It goes on where it was.
+            feed(&mut buffer, &[7], pending);
+            assert_eq!(buffer.filled_len(), filled + 1);
+        }
+    }
+
+    #[test]
+    fn who_only_began_a_request_holds_a_page() {
+        let large = Some(READ_BYTES * 2);
+        check_small(4, None, 4096, READ_BYTES);
+        check_small(4096, None, 4096, READ_BYTES);
+        check_small(4097, None, READ_BYTES, READ_BYTES);
+        check_small(8, large, 4096, READ_BYTES);
+        check_small(READ_BYTES, large, READ_BYTES * 2, READ_BYTES);
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub const REQUESTS_IN_FLIGHT_MAX: usize = 64;
 /// This many bytes may wait to be written to one connection; then its socket is not read.
 pub const QUEUED_BYTES_MAX: usize = 4 << 20;
 
+/// After so many reads the connection lets others of its shard have a turn.
+const READS_PER_TURN: usize = 16;
+
 /// Why a connection ended, when it was not the peer's plain close.
 #[derive(Debug, thiserror::Error)]
 pub enum Closed {
@@ -55,6 +58,8 @@ struct Connection {
     input: ReadBuffer,
     slots: VecDeque<Slot>,
     running: Option<BoxFuture<Answer>>,
+    /// Bytes of answers that wait in `slots` for the ones before them.
+    held_bytes: usize,
     out: Out,
     /// No more requests; close when everything is answered.
     ending: bool,
@@ -81,24 +86,31 @@ pub async fn serve(
         input: ReadBuffer::default(),
         slots: VecDeque::new(),
         running: None,
+        held_bytes: 0,
         out: Out::default(),
         ending: false,
         active_ms,
         timer: None,
         charged: 0,
     };
-    let result = poll_fn(|cx| connection.poll(cx)).await;
-    connection.node.budget.release(connection.charged);
-    result
+    poll_fn(|cx| connection.poll(cx)).await
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.node.budget.release(self.charged);
+    }
 }
 
 impl Connection {
     /// Does all that can be done now.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        let mut reads = 0;
         loop {
             let mut moved = self.poll_running(cx)?;
             moved |= self.start_requests(cx)?;
             moved |= self.release_answers();
+            let queued_bytes = self.out.queued_bytes();
             let flushed = match self.out.poll_flush(&*self.conn, cx) {
                 Poll::Ready(result) => {
                     result?;
@@ -106,11 +118,19 @@ impl Connection {
                 }
                 Poll::Pending => false,
             };
-            if self.ending && self.slots.is_empty() {
-                return if flushed { Poll::Ready(Ok(())) } else { Poll::Pending };
+            if self.out.queued_bytes() < queued_bytes {
+                self.active_ms = self.node.env.clock.mono_ms();
             }
-            moved |= self.poll_read(cx)?;
-            if !moved {
+            if self.ending && self.slots.is_empty() {
+                return if flushed { Poll::Ready(Ok(())) } else { self.poll_timer(cx) };
+            }
+            if reads >= READS_PER_TURN {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if self.poll_read(cx)? {
+                reads += 1;
+            } else if !moved {
                 return self.poll_timer(cx);
             }
         }
@@ -132,7 +152,10 @@ impl Connection {
 
     fn take_answer(&mut self, answer: Answer) -> Result<(), Closed> {
         match answer {
-            Answer::Reply(reply) => self.slots.push_back(Slot::Ready(reply)),
+            Answer::Reply(reply) => {
+                self.held_bytes += reply.bytes.len();
+                self.slots.push_back(Slot::Ready(reply));
+            }
             Answer::Silence => {}
             Answer::Close(reason) => {
                 if self.slots.is_empty() && self.out.is_empty() {
@@ -149,7 +172,7 @@ impl Connection {
         !self.ending
             && self.running.is_none()
             && self.slots.len() < REQUESTS_IN_FLIGHT_MAX
-            && self.out.queued_bytes() < QUEUED_BYTES_MAX
+            && self.out.queued_bytes() + self.held_bytes < QUEUED_BYTES_MAX
     }
 
     /// Starts every complete frame of the buffer that may start.
@@ -186,7 +209,10 @@ impl Connection {
         while let Some(slot) = self.slots.front_mut() {
             let reply = match slot {
                 Slot::Running => break,
-                Slot::Ready(reply) => std::mem::take(reply),
+                Slot::Ready(reply) => {
+                    self.held_bytes -= reply.bytes.len();
+                    std::mem::take(reply)
+                }
                 Slot::Acks(pending) => {
                     let now_ms = self.node.env.clock.mono_ms();
                     match pending.try_finish(now_ms) {
@@ -235,6 +261,7 @@ impl Connection {
             }
             Ok(len) => {
                 self.input.grow(len);
+                self.active_ms = self.node.env.clock.mono_ms();
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -246,10 +273,10 @@ impl Connection {
         }
     }
 
-    /// Nothing to read: an idle connection owns no buffer.
+    /// Nothing to read: an idle connection owns no buffer, one that began a request a small one.
     fn let_go(&mut self) {
-        self.input.release_if_empty();
-        if self.input.capacity() == 0 {
+        self.input.settle();
+        if self.input.capacity() <= READ_BYTES {
             self.node.budget.release(std::mem::take(&mut self.charged));
         }
     }
@@ -269,6 +296,10 @@ impl Connection {
     fn charge(&mut self, frame: usize, cx: &mut Context<'_>) -> bool {
         if frame <= READ_BYTES || self.charged >= frame {
             return true;
+        }
+        // Nobody waits while it holds what another one waits for.
+        if self.charged > 0 && self.input.shrink() {
+            self.node.budget.release(std::mem::take(&mut self.charged));
         }
         let more = frame - self.charged;
         if !self.node.budget.try_charge(more, cx.waker()) {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::connection::{self, Closed};
 use super::{ConnInfo, connection::serve};
-use crate::env::{Accepted, Listener};
+use crate::env::{Accepted, CONNECTION, Listener};
 use crate::node::Node;
 
 /// How long accepting pauses when the machine refuses (out of descriptors, for example).
@@ -59,10 +59,44 @@ impl Connections {
     }
 }
 
+/// One line of the log for what may happen a thousand times a second.
+#[derive(Default)]
+struct Seldom {
+    next_ms: i64,
+    left_out: usize,
+}
+
+impl Seldom {
+    const EVERY_MS: i64 = 10_000;
+
+    /// Whether to say it now; then how often it was not said before.
+    fn say(&mut self, now_ms: i64) -> Option<usize> {
+        if now_ms < self.next_ms {
+            self.left_out += 1;
+            return None;
+        }
+        self.next_ms = now_ms.saturating_add(Self::EVERY_MS);
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+/// A connection's place among the counted ones, given back whatever becomes of it.
+struct Place {
+    node: Arc<Node>,
+    ip: IpAddr,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.node.connections.leave(self.ip);
+    }
+}
+
 /// Accepts until the node stops.
 pub async fn accept(mut bound: Bound, node: Arc<Node>) {
     let mut next_shard = 0;
     let mut stop = node.stopping();
+    let (mut failures, mut refusals) = (Seldom::default(), Seldom::default());
     loop {
         let accepted = tokio::select! {
             biased;
@@ -71,26 +105,37 @@ pub async fn accept(mut bound: Bound, node: Arc<Node>) {
         };
         match accepted {
             Ok(accepted) => {
-                hand_over(accepted, &bound, &node, next_shard);
+                hand_over(accepted, &bound, &node, next_shard, &mut refusals);
                 next_shard += 1;
             }
             Err(error) => {
-                tracing::warn!(listener = %bound.name, %error, "a connection was not accepted");
                 let clock = &node.env.clock;
+                if let Some(more) = failures.say(clock.mono_ms()) {
+                    let listener = &bound.name;
+                    tracing::warn!(%listener, %error, more, "a connection was not accepted");
+                }
                 clock.sleep_until(clock.mono_ms() + PAUSE_MS).await;
             }
         }
     }
 }
 
-fn hand_over(accepted: Box<dyn Accepted>, bound: &Bound, node: &Arc<Node>, shard: usize) {
+fn hand_over(
+    accepted: Box<dyn Accepted>,
+    bound: &Bound,
+    node: &Arc<Node>,
+    shard: usize,
+    refusals: &mut Seldom,
+) {
     let ip = accepted.peer_addr().ip();
     let (total_max, per_ip_max) = node.connection_limits();
     if !node.connections.enter(ip, total_max, per_ip_max) {
-        tracing::debug!(%ip, "too many connections: dropped");
+        if let Some(more) = refusals.say(node.env.clock.mono_ms()) {
+            tracing::warn!(%ip, more, "too many connections: one was dropped");
+        }
         return;
     }
-    let node = Arc::clone(node);
+    let place = Place { node: Arc::clone(node), ip };
     let (name, advertised) = (Arc::clone(&bound.name), bound.advertised.clone());
     let tasks = Arc::clone(&node.env.tasks);
     let task = move || {
@@ -104,14 +149,14 @@ fn hand_over(accepted: Box<dyn Accepted>, bound: &Bound, node: &Arc<Node>, shard
                         listener: name,
                         advertised,
                     };
-                    run(conn, Arc::new(info), &node).await;
+                    run(conn, Arc::new(info), &place.node).await;
                 }
                 Err(error) => tracing::debug!(%ip, %error, "a connection was gone at once"),
             }
-            node.connections.leave(ip);
+            drop(place);
         }) as crate::env::BoxFuture<()>
     };
-    tasks.spawn_on(shard, "connection", Box::new(task));
+    tasks.spawn_on(shard, CONNECTION, Box::new(task));
 }
 
 async fn run(conn: Box<dyn crate::env::Conn>, info: Arc<ConnInfo>, node: &Arc<Node>) {
@@ -129,5 +174,33 @@ async fn run(conn: Box<dyn crate::env::Conn>, info: Arc<ConnInfo>, node: &Arc<No
             tracing::info!(%peer, %error, "connection closed");
         }
         Err(connection::Closed::Io(error)) => tracing::debug!(%peer, %error, "connection lost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::{Connections, Seldom};
+
+    #[test]
+    fn limits_hold_for_all_and_for_each_address() {
+        let ip = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
+        let connections = Connections::default();
+        assert!(connections.enter(ip(1), 3, 2));
+        assert!(connections.enter(ip(1), 3, 2));
+        assert!(!connections.enter(ip(1), 3, 2));
+        assert!(connections.enter(ip(2), 3, 2));
+        assert!(!connections.enter(ip(3), 3, 2));
+        connections.leave(ip(1));
+        assert!(connections.enter(ip(3), 3, 2));
+        assert_eq!(connections.total(), 3);
+    }
+
+    #[test]
+    fn what_happens_often_is_said_seldom() {
+        let mut seldom = Seldom::default();
+        let said = [0, 1, 9_999, 10_000, 10_001, 30_000].map(|now_ms| seldom.say(now_ms));
+        assert_eq!(said, [Some(0), None, None, Some(2), None, Some(1)]);
     }
 }
