@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kraft::controller::{ControllerRequest, CreateTopics, NewTopic};
+use kraft::controller::{
+    ControllerReply, ControllerRequest, CreateTopics, CreatedTopic, NewTopic, Refusal,
+};
 use parking_lot::Mutex;
+use protocol_compat::error::ErrorCode;
 
 use crate::config::keys;
 use crate::env::BoxFuture;
@@ -40,13 +43,29 @@ impl Node {
 }
 
 async fn create(node: Arc<Node>, topics: Vec<NewTopic>) {
-    let names: Vec<String> = topics.iter().map(|topic| topic.name.clone()).collect();
+    let names: BTreeSet<String> = topics.iter().map(|topic| topic.name.clone()).collect();
     let request = ControllerRequest::CreateTopics(CreateTopics { topics, validate_only: false });
     match node.quorum.submit(request).await {
-        Ok(_) => tracing::info!(?names, "topics created because they were asked for"),
-        Err(code) => tracing::warn!(?names, code = code.name(), "topics were not created"),
+        Ok(ControllerReply::CreateTopics(results)) => results.iter().for_each(tell),
+        Ok(other) => unreachable!("the answer to a creation is one: {other:?}"),
+        Err(code) => {
+            let (first, count) = (names.first(), names.len());
+            tracing::warn!(?first, count, code = code.name(), "topics were not created");
+        }
     }
     node.creating.names.lock().retain(|name| !names.contains(name));
+}
+
+fn tell((topic, result): &(String, Result<CreatedTopic, Refusal>)) {
+    match result {
+        Ok(_) => tracing::info!(topic, "topic created because it was asked for"),
+        // Another request was quicker.
+        Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
+        Err(refusal) => {
+            let (code, why) = (refusal.code.name(), refusal.message.as_deref());
+            tracing::warn!(topic, code, why, "topic was not created");
+        }
+    }
 }
 
 /// A topic with the defaults of its kind.

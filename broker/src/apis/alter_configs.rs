@@ -4,7 +4,7 @@
 //! keys. Broker resources are checked here first, since only the broker knows its file; loggers never
 //! leave this broker. All else is the controller's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_protocol::messages::alter_configs_response::AlterConfigsResourceResponse as Replaced;
 use kafka_protocol::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
@@ -197,10 +197,10 @@ fn in_order(
     refused: Vec<AlteredResource>,
 ) -> Vec<AlteredResource> {
     let mut results: Vec<AlteredResource> = altered.into_iter().chain(refused).collect();
-    let place = |done: &AlteredResource| {
-        keys.iter().position(|(kind, name)| *kind == done.kind && *name == done.name)
-    };
-    results.sort_by_key(place);
+    let places = keys.iter().enumerate().rev();
+    let places: BTreeMap<(i8, &str), usize> =
+        places.map(|(at, (kind, name))| ((*kind, name.as_str()), at)).collect();
+    results.sort_by_key(|done| places.get(&(done.kind, done.name.as_str())).copied());
     results
 }
 

@@ -3,6 +3,8 @@
 //! v4: -1 asks for the defaults. v5: flexible, the configs in the answer. v6: refused by quota. v7:
 //! topic ids.
 
+use std::collections::BTreeMap;
+
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult,
@@ -42,8 +44,10 @@ impl Handler for CreateTopics {
             }
         };
         // A duplicate name has one result; its configs do not matter.
+        let by_name: BTreeMap<&str, &NewTopic> =
+            topics.iter().rev().map(|topic| (topic.name.as_str(), topic)).collect();
         let with_topic = results.into_iter().map(|(name, result)| {
-            let asked = topics.iter().find(|topic| topic.name == name).cloned();
+            let asked = by_name.get(name.as_str()).copied().cloned();
             let asked = asked.unwrap_or_else(|| NewTopic {
                 name,
                 partitions: -1,

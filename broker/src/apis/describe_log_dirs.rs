@@ -1,6 +1,6 @@
 //! DescribeLogDirs (35), 1-5. v2: flexible. v3: an error for all. v4: sizes of the disks. v5: cordoned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kafka_protocol::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
@@ -10,6 +10,9 @@ use kafka_protocol::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse, 
 use super::ctx::text;
 use super::{Ctx, Handler};
 use crate::log_dirs::Dir;
+
+/// Topics and partitions, for look-up.
+type Asked<'a> = BTreeSet<(&'a str, i32)>;
 
 pub struct DescribeLogDirs;
 
@@ -22,7 +25,9 @@ impl Handler for DescribeLogDirs {
         request: DescribeLogDirsRequest,
     ) -> DescribeLogDirsResponse {
         let dirs = ctx.node.dirs.dirs().iter().enumerate();
-        let results = dirs.map(|(index, dir)| describe(&ctx, version, &request, index, dir));
+        let asked = asked(&request);
+        let asked = asked.as_ref();
+        let results = dirs.map(|(index, dir)| describe(&ctx, version, asked, index, dir));
         DescribeLogDirsResponse::default().with_results(results.collect())
     }
 }
@@ -30,7 +35,7 @@ impl Handler for DescribeLogDirs {
 fn describe(
     ctx: &Ctx,
     version: i16,
-    request: &DescribeLogDirsRequest,
+    asked: Option<&Asked<'_>>,
     index: usize,
     dir: &Dir,
 ) -> DescribeLogDirsResult {
@@ -45,7 +50,7 @@ fn describe(
     let mut topics: BTreeMap<String, Vec<DescribeLogDirsPartition>> = BTreeMap::new();
     for partition in ctx.node.partitions.all() {
         let (topic, at) = (&partition.tp.topic, partition.tp.partition);
-        if partition.dir != index || !is_asked(request, topic, at) {
+        if partition.dir != index || asked.is_some_and(|asked| !asked.contains(&(&**topic, at))) {
             continue;
         }
         let mut entry = DescribeLogDirsPartition::default();
@@ -64,11 +69,11 @@ fn describe(
     result
 }
 
-fn is_asked(request: &DescribeLogDirsRequest, topic: &str, partition: i32) -> bool {
-    let Some(topics) = &request.topics else {
-        return true;
-    };
-    topics
-        .iter()
-        .any(|asked| asked.topic.as_str() == topic && asked.partitions.contains(&partition))
+/// The partitions asked for, when they are named.
+fn asked(request: &DescribeLogDirsRequest) -> Option<Asked<'_>> {
+    let topics = request.topics.as_ref()?.iter();
+    let partitions = topics.flat_map(|topic| {
+        topic.partitions.iter().map(|&partition| (topic.topic.as_str(), partition))
+    });
+    Some(partitions.collect())
 }

@@ -54,8 +54,8 @@ pub use ctx::Ctx;
 pub use dispatch::Handler;
 pub use table::TABLE;
 
-/// Requests of any API but Produce and Fetch may be this large: what they hold is small, and what
-/// a decoder makes of it is many times as large.
+/// Requests of any API but Produce may be this large: what they hold is small, and what a decoder
+/// makes of it is many times as large.
 pub const ADMIN_FRAME_BYTES_MAX: usize = 8 << 20;
 
 pub const PRODUCE: i16 = 0;
@@ -135,7 +135,7 @@ pub fn check_size(filled: &[u8], len: usize) -> Result<(), String> {
         return Ok(());
     };
     let key = i16::from_be_bytes([key[0], key[1]]);
-    if len <= ADMIN_FRAME_BYTES_MAX || key == PRODUCE || key == FETCH {
+    if len <= ADMIN_FRAME_BYTES_MAX || key == PRODUCE {
         return Ok(());
     }
     Err(format!("a request of {len} bytes for API key {key}: at most {ADMIN_FRAME_BYTES_MAX}"))

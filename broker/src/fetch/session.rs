@@ -13,6 +13,13 @@ use uuid::Uuid;
 /// A session that was not used for this long may be thrown out for a new one.
 pub const EVICTION_MS: i64 = 120_000;
 
+/// What all sessions may take in memory, in bytes, near enough. A session beyond is not opened; one
+/// that grows beyond is forgotten, and its client begins anew.
+pub const SESSION_BYTES_MAX: usize = 256 << 20;
+
+/// A partition in a session, without its topic's name.
+const PARTITION_BYTES: usize = 256;
+
 /// The epoch that opens a session; with any id.
 pub const INITIAL_EPOCH: i32 = 0;
 /// The epoch that closes a session, or asks for none.
@@ -26,6 +33,12 @@ pub struct Key {
     /// Empty when the client names topics by an id that nobody knows.
     pub topic: Arc<str>,
     pub partition: i32,
+}
+
+impl Key {
+    fn bytes(&self) -> usize {
+        PARTITION_BYTES + self.topic.len()
+    }
 }
 
 /// What the client wants of a partition.
@@ -57,6 +70,8 @@ struct Session {
     epoch: i32,
     by_id: bool,
     used_ms: i64,
+    /// What its partitions take.
+    bytes: usize,
     partitions: BTreeMap<Key, Cached>,
     order: BTreeMap<u64, Key>,
     next_order: u64,
@@ -70,6 +85,7 @@ impl Session {
         }
         let order = self.next_order;
         self.next_order += 1;
+        self.bytes += key.bytes();
         self.order.insert(order, key.clone());
         self.partitions.insert(key, Cached { order, want, sent: None });
     }
@@ -77,6 +93,7 @@ impl Session {
     fn forget(&mut self, key: &Key) {
         if let Some(cached) = self.partitions.remove(key) {
             self.order.remove(&cached.order);
+            self.bytes -= key.bytes();
         }
     }
 
@@ -136,12 +153,16 @@ pub struct Outcome {
 /// All sessions of the node.
 pub struct Sessions {
     slots_max: usize,
+    bytes_max: usize,
+    /// The sum over all sessions.
+    bytes: usize,
     sessions: BTreeMap<i32, Session>,
 }
 
 impl Sessions {
     pub fn new(slots_max: usize) -> Sessions {
-        Sessions { slots_max, sessions: BTreeMap::new() }
+        let sessions = BTreeMap::new();
+        Sessions { slots_max, bytes_max: SESSION_BYTES_MAX, bytes: 0, sessions }
     }
 
     pub fn len(&self) -> usize {
@@ -166,7 +187,7 @@ impl Sessions {
             return Ok(Scope { kind: Kind::Sessionless, partitions: ask.partitions });
         }
         if ask.epoch == INITIAL_EPOCH || ask.epoch == FINAL_EPOCH {
-            self.sessions.remove(&ask.session_id);
+            self.remove(ask.session_id);
             let full = ask.epoch == INITIAL_EPOCH;
             let kind = if full { Kind::Full } else { Kind::Sessionless };
             return Ok(Scope { kind, partitions: ask.partitions });
@@ -183,17 +204,30 @@ impl Sessions {
         }
         session.epoch = if session.epoch == i32::MAX { 1 } else { session.epoch + 1 };
         session.used_ms = now_ms;
+        self.bytes -= session.bytes;
         for (key, want) in ask.partitions {
             session.put(key, want);
         }
         for key in &ask.forgotten {
             session.forget(key);
         }
-        if session.partitions.is_empty() {
-            self.sessions.remove(&session_id);
+        self.bytes += session.bytes;
+        let (is_empty, partitions) = (session.partitions.is_empty(), session.wanted());
+        if is_empty {
+            self.remove(session_id);
             return Ok(Scope { kind: Kind::Sessionless, partitions: Vec::new() });
         }
-        Ok(Scope { kind: Kind::Incremental { session_id }, partitions: session.wanted() })
+        if self.bytes > self.bytes_max {
+            self.remove(session_id);
+            return Err(ErrorCode::FetchSessionIdNotFound);
+        }
+        Ok(Scope { kind: Kind::Incremental { session_id }, partitions })
+    }
+
+    fn remove(&mut self, session_id: i32) {
+        if let Some(session) = self.sessions.remove(&session_id) {
+            self.bytes -= session.bytes;
+        }
     }
 
     /// Opens a session after a full fetch; 0 when there is no room. `fresh` gives random ids.
@@ -211,6 +245,7 @@ impl Sessions {
             epoch: 1,
             by_id,
             used_ms: now_ms,
+            bytes: 0,
             partitions: BTreeMap::new(),
             order: BTreeMap::new(),
             next_order: 0,
@@ -218,6 +253,10 @@ impl Sessions {
         for (key, want) in partitions {
             session.put(key, want);
         }
+        if self.bytes + session.bytes > self.bytes_max {
+            return 0;
+        }
+        self.bytes += session.bytes;
         loop {
             let id = fresh() & i32::MAX;
             if id != 0 && !self.sessions.contains_key(&id) {
@@ -234,7 +273,7 @@ impl Sessions {
         else {
             return false;
         };
-        self.sessions.remove(&id);
+        self.remove(id);
         true
     }
 

@@ -106,3 +106,21 @@ fn an_answer_carries_what_is_new_and_readers_take_turns() {
     // Who returned records is read last the next time.
     assert_eq!(offsets(&mut sessions, ask(id, 1, &[])), [(1, 6), (0, 5)]);
 }
+
+#[test]
+fn what_sessions_take_is_bounded() {
+    let (mut sessions, id) = with_session();
+    let per_partition = key("t", 0).bytes();
+    assert_eq!(sessions.bytes, 2 * per_partition);
+    sessions.bytes_max = 3 * per_partition;
+    // There is a slot, and no room.
+    let two = vec![(key("t", 0), want(0)), (key("t", 1), want(0))];
+    assert_eq!(sessions.create(0, false, two.clone(), || 78), 0);
+    assert_eq!(sessions.create(0, false, two[..1].to_vec(), || 78), 78);
+    // Growing beyond costs the session; what it took is free again.
+    let refused = sessions.open(0, ask(id, 1, &[("t", 2, 0)])).err();
+    assert_eq!(refused, Some(ErrorCode::FetchSessionIdNotFound));
+    assert_eq!(sessions.bytes, per_partition);
+    sessions.open(0, ask(78, -1, &[])).expect("closing is always possible");
+    assert_eq!(sessions.bytes, 0);
+}
