@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p storage --example flush_modes [DIR] [ROUNDS]`
 //!
-//! Each round appends one batch to every file, flushes them as one group and calls `tick` once, as a
-//! busy broker does. The column "settled" is the time in `tick`: the later sync of the segments.
+//! Each round appends one batch to every file, flushes them as one group and calls `tick` once, as
+//! a busy broker does. The column "settled" is the time in `tick`: the later sync of the segments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,11 +111,14 @@ fn run(root: &Path, rounds: usize, case: &Case) -> Result<(), Failure> {
         journal_bytes_per_second: u64::MAX,
         ..FlushConfig::default()
     };
-    let syncer: Box<dyn Syncer> = match case.helpers {
-        0 => Box::new(InTurn),
-        helpers => Box::new(SyncPool::new(helpers)),
+    let open = |clean| {
+        let syncer: Box<dyn Syncer> = match case.helpers {
+            0 => Box::new(InTurn),
+            helpers => Box::new(SyncPool::new(helpers)),
+        };
+        Flusher::open(disk.clone(), &dir, config, syncer, 1, clean)
     };
-    let (mut flusher, _) = Flusher::open(disk.clone(), &dir, config, syncer, 1, true)?;
+    let (mut flusher, _) = open(true)?;
     let (mut times, mut settled) = (Vec::new(), 0.0);
     let (cpu, begin) = (cpu_us(), Instant::now());
     for _ in 0..rounds {
@@ -140,6 +143,13 @@ fn run(root: &Path, rounds: usize, case: &Case) -> Result<(), Failure> {
         case.name,
         settled / rounds as f64,
     );
+    drop(flusher);
+    let start = Instant::now();
+    let (flusher, replayed) = open(false)?;
+    if replayed.groups > 0 {
+        let ms = start.elapsed().as_secs_f64() * 1e3;
+        println!("       replay of {} groups: {ms:.1} ms", replayed.groups);
+    }
     flusher.close()?;
     disk.remove_dir_all(&dir)?;
     Ok(())

@@ -1,7 +1,7 @@
 //! Kafka's checkpoint files: text of a version, a count, and one entry per line.
 //!
-//! Owns the format, and the offset checkpoints of a log directory. When they are written, and what a
-//! missing offset means, is the caller's; the leader-epoch checkpoint uses [`parse_lines`] and
+//! Owns the format, and the offset checkpoints of a log directory. When they are written, and what
+//! a missing offset means, is the caller's; the leader-epoch checkpoint uses [`parse_lines`] and
 //! [`print_lines`] with entries of its own. Source: `CheckpointFile`, `OffsetCheckpointFile`.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,8 @@ use crate::disk::{Disk, read_to_vec, write_atomic};
 
 /// Offsets below which each log is known to be on the disk; lists every partition.
 pub const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
-/// Log start offsets; lists the partitions whose log start is above the base of their first segment.
+/// Log start offsets; lists the partitions whose log start is above the base of their first
+/// segment.
 pub const LOG_START_OFFSETS: &str = "log-start-offset-checkpoint";
 /// High watermarks; lists every partition.
 pub const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
@@ -228,7 +229,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_parsed(
-            entries in prop::collection::btree_map(("[a-zA-Z0-9._-]{3,20}", 0..i32::MAX), any::<i64>(), 0..20),
+            entries in prop::collection::btree_map(
+                ("[a-zA-Z0-9._-]{3,20}", 0..i32::MAX),
+                any::<i64>(),
+                0..20,
+            ),
         ) {
             let offsets: Offsets =
                 entries.into_iter().map(|((t, p), o)| (TopicPartition::new(t, p), o)).collect();

@@ -2,8 +2,9 @@
 //! partition directories.
 //!
 //! Owns `.lock`, `meta.properties`, `.kafka_cleanshutdown` and the meaning of directory names. What
-//! is inside a partition directory is `log/`'s; deleting what is listed for it is the housekeeper's.
-//! Source: `LogManager`, `MetaPropertiesEnsemble`, `CleanShutdownFileHandler`, `UnifiedLog` (names).
+//! is inside a partition directory is `log/`'s; deleting what is listed for it is the
+//! housekeeper's. Source: `LogManager`, `MetaPropertiesEnsemble`, `CleanShutdownFileHandler`,
+//! `UnifiedLog` (names).
 
 pub mod meta;
 
@@ -110,9 +111,9 @@ pub struct LogDir {
 }
 
 impl LogDir {
-    /// Takes a log directory: creates it when absent, locks it, checks or writes its identity, reads
-    /// and removes the marker of a clean stop. The order is such that a refused directory is left
-    /// as it was found.
+    /// Takes a log directory: creates it when absent, locks it, checks or writes its identity,
+    /// reads and removes the marker of a clean stop. The order is such that a refused directory is
+    /// left as it was found.
     pub fn open(disk: Arc<dyn Disk>, path: &Path, owner: &Owner) -> Result<LogDir, DirError> {
         assert!(usable_directory_id(owner.new_directory_id), "a reserved directory id");
         let at = |what| move |source| DirError::Unusable { dir: path.to_owned(), what, source };

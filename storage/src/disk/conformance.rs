@@ -1,5 +1,5 @@
-//! What every `Disk` must do, as checks that run against any of them. Crashes are not here: only the
-//! simulated disk can have one.
+//! What every `Disk` must do, as checks that run against any of them. Crashes are not here: only
+//! the simulated disk can have one.
 //!
 //! Each check gets a fresh directory below the one handed in and panics on a broken promise.
 

@@ -1,9 +1,10 @@
 //! The disk as the storage crate sees it: two object-safe traits and the few helpers built on them.
 //!
-//! Owns the contract: what a call promises, and what survives a crash. The promises are POSIX at its
-//! strictest: bytes survive once `sync_data` returned, names survive once `sync_dir` of their
+//! Owns the contract: what a call promises, and what survives a crash. The promises are POSIX at
+//! its strictest: bytes survive once `sync_data` returned, names survive once `sync_dir` of their
 //! directory returned, and nothing else does. `real.rs` keeps them with system calls, `sim.rs` in
-//! memory; `conformance.rs` holds both to the same suite. Who calls what, when, is not decided here.
+//! memory; `conformance.rs` holds both to the same suite. Who calls what, when, is not decided
+//! here.
 
 pub mod conformance;
 mod real;
@@ -88,8 +89,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Room on the volume of `dir`.
     fn space(&self, dir: &Path) -> io::Result<Space>;
 
-    /// Takes the exclusive lock of a file (created when absent) until the result is dropped. A crash
-    /// of the process frees it.
+    /// Takes the exclusive lock of a file (created when absent) until the result is dropped. A
+    /// crash of the process frees it.
     ///
     /// # Errors
     /// `WouldBlock` when someone else, in this process or another, holds it.

@@ -1,8 +1,9 @@
 //! `Disk` on the machine's own file systems, by plain system calls.
 //!
-//! Owns the mapping of each promise to its call: `fdatasync` for bytes, `fsync` of the directory for
-//! names, `fallocate(KEEP_SIZE)` for room, `flock` plus a POSIX record lock for exclusion (the second
-//! is what a Java process takes and sees). Retries `EINTR` and short transfers; hides nothing else.
+//! Owns the mapping of each promise to its call: `fdatasync` for bytes, `fsync` of the directory
+//! for names, `fallocate(KEEP_SIZE)` for room, `flock` plus a POSIX record lock for exclusion (the
+//! second is what a Java process takes and sees). Retries `EINTR` and short transfers; hides
+//! nothing else.
 
 use std::fs;
 use std::io::{self, IoSlice};

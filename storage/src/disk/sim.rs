@@ -1,9 +1,10 @@
 //! `Disk` in memory, with crashes and faults, the same from the same seed.
 //!
 //! Owns names, handles, locks, room and the order of events; `sim/node.rs` owns what files and
-//! directories hold and what a crash leaves of them, `sim/faults.rs` which calls fail. A disk handle
-//! stands for a running process: after [`SimDisk::crash`] or [`SimDisk::kill`] every older handle,
-//! file and lock is dead (its calls fail), and the handle returned is the restarted process's.
+//! directories hold and what a crash leaves of them, `sim/faults.rs` which calls fail. A disk
+//! handle stands for a running process: after [`SimDisk::crash`] or [`SimDisk::kill`] every older
+//! handle, file and lock is dead (its calls fail), and the handle returned is the restarted
+//! process's.
 
 mod faults;
 mod node;
@@ -94,8 +95,8 @@ impl SimDisk {
         Arc::new(self.clone())
     }
 
-    /// The power fails and comes back: what was not synced is lost (or torn, by the seed). Faults are
-    /// cleared. Returns the disk for the next process; works on a dead handle too.
+    /// The power fails and comes back: what was not synced is lost (or torn, by the seed). Faults
+    /// are cleared. Returns the disk for the next process; works on a dead handle too.
     #[must_use = "the old handle is dead"]
     pub fn crash(&self) -> SimDisk {
         let mut state = self.shared.lock();

@@ -1,4 +1,5 @@
-//! Carrying out: a group, and the background work. All of the flusher's I/O but opening and closing.
+//! Carrying out: a group, and the background work. All of the flusher's I/O but opening and
+//! closing.
 //!
 //! Every failure here is final; `mod.rs` sees to it that no call follows one.
 
@@ -146,7 +147,7 @@ impl Flusher {
         now_ms: i64,
     ) -> Result<(), FlushError> {
         voids.iter().for_each(|key| group.put_void(key));
-        let (bytes, sequence, result) = self.append(group)?;
+        let (bytes, sequence, result) = self.append(group, now_ms)?;
         match result {
             Ok(()) => {
                 self.on_disk.retain(|key, _| !voids.contains(key));
@@ -199,11 +200,12 @@ impl Flusher {
     fn append(
         &mut self,
         group: GroupBuilder,
+        now_ms: i64,
     ) -> Result<(u64, u64, Result<(), AppendError>), FlushError> {
         let bytes = group.len();
-        self.release();
-        while !self.pending.is_empty() && !self.journal()?.fits(bytes) {
-            self.settle(self.config.settle_files.max(1))?;
+        if !self.journal()?.fits(bytes) {
+            self.settle(usize::MAX)?;
+            self.mark(now_ms)?;
         }
         let sequence = self.journal()?.next_sequence();
         let needed_from = self.oldest_needed().unwrap_or(sequence);
@@ -249,11 +251,10 @@ impl Flusher {
         }
     }
 
-    /// After a group became durable: what it made unnecessary is neither kept nor remembered.
+    /// After a group became durable: what it made unnecessary need not be remembered.
     fn forget_overtaken(&mut self) {
-        let Some(journal) = &mut self.journal else { return };
-        let needed_from = self.by_age.first().map_or(journal.next_sequence() - 1, |(seq, _)| *seq);
-        journal.release(needed_from);
+        let Some(journal) = &self.journal else { return };
+        let needed_from = self.oldest_needed().unwrap_or(journal.next_sequence() - 1);
         self.on_disk.retain(|_, on_disk| on_disk.last_sequence >= needed_from);
     }
 
@@ -285,16 +286,7 @@ impl Flusher {
                 self.by_age.remove(&(pending.first_sequence, key));
             }
         }
-        self.release();
         Ok(())
-    }
-
-    /// Lets the journal overwrite what is not needed any more.
-    fn release(&mut self) {
-        let needed_from = self.oldest_needed().unwrap_or(u64::MAX);
-        if let Some(journal) = &mut self.journal {
-            journal.release(needed_from);
-        }
     }
 
     /// One piece of background work; when the next falls due.
@@ -307,8 +299,9 @@ impl Flusher {
         let crowded = self.journal.as_ref().is_some_and(|journal| journal.is_crowded());
         let oldest = self.by_age.first().and_then(|(_, key)| self.pending.get(key));
         if let Some(oldest) = oldest {
+            let due_ms = oldest.since_ms.saturating_add(self.config.settle_after_ms);
             if !crowded && !due(oldest.since_ms) {
-                return Ok(Some(oldest.since_ms.saturating_add(self.config.settle_after_ms)));
+                return Ok(self.fill_ahead(now_ms)?.or(Some(due_ms)));
             }
             self.settle(self.config.settle_files.max(1))?;
             return Ok(Some(now_ms));
@@ -316,16 +309,18 @@ impl Flusher {
         if self.on_disk.is_empty() {
             return self.fill_ahead(now_ms);
         }
-        let paused_until_ms = self.journal_paused_until_ms;
-        if now_ms < paused_until_ms { Ok(Some(paused_until_ms)) } else { self.mark_settled(now_ms) }
+        if now_ms >= self.journal_paused_until_ms {
+            self.mark(now_ms)?;
+        }
+        Ok(Some(now_ms.max(self.journal_paused_until_ms)))
     }
 
-    /// Writes an empty group: everything before it is settled, replay need not look at it.
-    fn mark_settled(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
-        let Some(journal) = &mut self.journal else { return Ok(None) };
-        let group = journal.builder();
-        match self.append(group)?.2 {
-            Ok(()) => self.forget_overtaken(),
+    /// Says in the journal that everything was settled: replay need not look at what is before. On
+    /// a full disk that may have to wait.
+    fn mark(&mut self, now_ms: i64) -> Result<(), FlushError> {
+        assert!(self.pending.is_empty(), "a mark would lose what is not settled");
+        match self.journal()?.mark() {
+            Ok(()) => self.on_disk.clear(),
             Err(AppendError::Write(error)) if error.kind() == io::ErrorKind::StorageFull => {
                 self.journal_paused_until_ms = now_ms.saturating_add(JOURNAL_PAUSE_MS);
             }
@@ -336,7 +331,7 @@ impl Flusher {
                 return Err(sync_error(&self.journal_path(), source));
             }
         }
-        Ok(Some(now_ms))
+        Ok(())
     }
 
     /// Grows the written part of the journal by one step, if it is nearly used up.

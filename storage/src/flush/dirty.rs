@@ -1,4 +1,5 @@
-//! What a log hands to the flusher: the bytes it appended and the names it made since the last time.
+//! What a log hands to the flusher: the bytes it appended and the names it made since the last
+//! time.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -3,7 +3,8 @@
 //! ```text
 //! 0      superblock   one sector: magic, version, stamp, size, CRC
 //! 4096   superblock   the same again, against bit rot
-//! 8192   ring         groups, each at a multiple of 4096, zeros up to the next
+//! 8192   marks        two blocks for groups without items, used in turn
+//! 16384  ring         groups, each at a multiple of 4096, zeros up to the next
 //!
 //! group  magic 8 | secret 16 | incarnation 8 | sequence 8 | needed from 8 | payload length 4 |
 //!        items 4 | payload CRC 4 | header CRC 4 | payload
@@ -11,8 +12,8 @@
 //!        previous batch's length 4 | its header's CRC 4 | name | bytes
 //! ```
 //! Numbers are big endian, checksums CRC-32C. The payload holds what clients sent, so a stale block
-//! of it might be made to look like a group: the secret, new and random in every incarnation, is what
-//! tells a group from a forgery and from the groups of earlier incarnations.
+//! of it might be made to look like a group: the secret, new and random in every incarnation, is
+//! what tells a group from a forgery and from the groups of earlier incarnations.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +23,10 @@ use crate::dirs::parse_partition_name;
 
 /// Groups begin at multiples of this, and the superblocks too.
 pub(super) const BLOCK: u64 = 4096;
-/// Where the groups begin.
-pub(super) const RING_START: u64 = 2 * BLOCK;
+/// Where groups without items are written.
+pub(super) const MARK_SLOTS: [u64; 2] = [2 * BLOCK, 3 * BLOCK];
+/// Where all other groups begin.
+pub(super) const RING_START: u64 = 4 * BLOCK;
 /// The superblock is one sector, which a device writes whole or not at all.
 pub(super) const SUPERBLOCK_LEN: usize = 512;
 pub(super) const GROUP_HEADER_LEN: usize = 64;

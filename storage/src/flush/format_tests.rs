@@ -119,7 +119,10 @@ fn only_segments_of_partitions_have_keys() {
 
 proptest! {
     #[test]
-    fn any_payload_is_survived(bytes in prop::collection::vec(any::<u8>(), 0..300), count in 0u32..9) {
+    fn any_payload_is_survived(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+        count in 0u32..9,
+    ) {
         let _ = items(&bytes, count);
     }
 

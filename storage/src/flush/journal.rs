@@ -1,27 +1,27 @@
-//! The journal file as a ring of groups: where the next one goes, and what may be overwritten.
+//! The journal file: where the next group goes, and what may be overwritten.
 //!
-//! Two rules keep replay right at every moment, whatever a crash tears:
-//! - The last durable group is never overwritten: its `needed_from` says what replay looks at.
-//! - Groups are overwritten oldest first, so that what voids or replaces an item outlives the item.
-//!   The one exception is going back to the start of the ring early, and that waits until the last
-//!   durable group says that nothing before it is needed.
+//! One rule keeps replay right whatever a crash tears: a group is overwritten only when the last
+//! durable group says that replay does not need it (`needed_from`), and the last durable group
+//! itself never. So what replay looks at is always whole but for the group that was being written.
+//!
+//! Groups go behind one another and back to the start where that is free. A mark, a group without
+//! items, has two blocks of its own and so always finds room: it is what frees the others.
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::format::{BLOCK, GroupBuilder, RING_START, Stamp, Superblock, padded};
+use super::format::{BLOCK, GroupBuilder, MARK_SLOTS, RING_START, Stamp, Superblock, padded};
 use crate::disk::{Disk, File, OpenMode, parent};
 
 /// A longer buffer is given back after its group, so that an idle broker does not hold it.
 const BUFFER_KEPT_MAX: usize = 1 << 20;
 
-/// A group on the disk.
+/// A group in the ring that must not be overwritten.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     sequence: u64,
-    needed_from: u64,
     start: u64,
     end: u64,
 }
@@ -30,14 +30,15 @@ struct Extent {
 pub(super) struct Journal {
     file: Arc<dyn File>,
     stamp: Stamp,
-    /// Where the ring ends.
+    /// Where the ring ends at most.
     size: u64,
     /// Up to here the file was written before, so that overwriting it moves no metadata.
     filled: u64,
     cursor: u64,
     next_sequence: u64,
-    /// Groups that must not be overwritten, oldest first: those still needed and the last one.
+    /// In order of sequence.
     kept: VecDeque<Extent>,
+    marks: usize,
     buffer: Vec<u8>,
 }
 
@@ -53,8 +54,8 @@ impl Journal {
     ) -> io::Result<Journal> {
         let file = disk.open(path, OpenMode::Create)?;
         if file.len()? < RING_START {
-            file.allocate(0, size)?;
             let end = RING_START.saturating_add(first_fill).min(size);
+            file.allocate(0, end)?;
             fill(&*file, 0, end)?;
         }
         let superblock = Superblock { stamp, size }.encode();
@@ -70,6 +71,7 @@ impl Journal {
             cursor: RING_START,
             next_sequence: 1,
             kept: VecDeque::new(),
+            marks: 0,
             buffer: Vec::new(),
         })
     }
@@ -87,69 +89,81 @@ impl Journal {
         (self.size - RING_START) / 4
     }
 
-    /// Forgets groups before `needed_from`, but never the last one.
-    pub fn release(&mut self, needed_from: u64) {
-        while self.kept.len() > 1 && self.kept.front().is_some_and(|g| g.sequence < needed_from) {
-            self.kept.pop_front();
-        }
-    }
-
-    /// Whether a group of `len` bytes fits without overwriting a kept one.
+    /// Whether a group of `len` bytes finds room.
     pub fn fits(&self, len: u64) -> bool {
         self.place(padded(len)).is_some()
     }
 
     /// Whether more than half of the ring is kept.
     pub fn is_crowded(&self) -> bool {
-        self.kept.iter().map(|g| g.end - g.start).sum::<u64>() > (self.size - RING_START) / 2
+        self.kept.iter().map(|group| group.end - group.start).sum::<u64>()
+            > (self.size - RING_START) / 2
     }
 
+    /// Where a group goes: behind the last one, but back to the start before the file grows.
     fn place(&self, len: u64) -> Option<u64> {
-        let ends_by = |start: u64, limit: u64| start.saturating_add(len) <= limit;
-        let Some(oldest) = self.kept.front() else {
-            return ends_by(RING_START, self.size).then_some(RING_START);
+        let is_free = |start: u64, limit: u64| {
+            let end = start.saturating_add(len);
+            end <= limit && self.kept.iter().all(|kept| end <= kept.start || kept.end <= start)
         };
-        let last = self.kept.back().filter(|last| last.needed_from == last.sequence);
-        if let Some(last) = last.filter(|_| self.kept.len() == 1)
-            && ends_by(RING_START, last.start - 1)
-        {
-            return Some(RING_START);
-        }
-        if self.cursor < oldest.start {
-            // Wrapped. The ends never touch, so that a full ring does not look like an empty one.
-            return ends_by(self.cursor, oldest.start - 1).then_some(self.cursor);
-        }
-        if ends_by(self.cursor, self.size) {
-            return Some(self.cursor);
-        }
-        ends_by(RING_START, oldest.start - 1).then_some(RING_START)
+        let places = [
+            (self.cursor, self.filled.min(self.size)),
+            (RING_START, self.size),
+            (self.cursor, self.size),
+        ];
+        places.into_iter().find(|(start, limit)| is_free(*start, *limit)).map(|(start, _)| start)
     }
 
-    /// Writes a group and syncs it. The caller has made room ([`Journal::fits`]).
+    /// Writes a group and syncs it. Once durable, it lets what is before `needed_from` be
+    /// overwritten.
     ///
     /// # Errors
     /// `Write`: nobody knows what of the group is on the disk; it may be replayed. `Sync`: end the
     /// process.
     pub fn append(&mut self, group: GroupBuilder, needed_from: u64) -> Result<(), AppendError> {
+        let full = || AppendError::Write(io::ErrorKind::StorageFull.into());
+        let start = self.place(padded(group.len())).ok_or_else(full)?;
+        let end = start + padded(group.len());
         let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        let bytes = group.seal(self.stamp, sequence, needed_from);
-        let len = bytes.len() as u64;
-        let start = self.place(len).ok_or(AppendError::Write(io::ErrorKind::StorageFull.into()))?;
-        let end = start + len;
-        self.file.write_at(&[&bytes], start).map_err(AppendError::Write)?;
-        self.file.sync_data().map_err(AppendError::Sync)?;
-        if bytes.capacity() <= BUFFER_KEPT_MAX {
-            self.buffer = bytes;
-        }
-        self.kept.push_back(Extent { sequence, needed_from, start, end });
+        self.write(group, needed_from, start)?;
+        self.kept.push_back(Extent { sequence, start, end });
         self.cursor = end;
         self.filled = self.filled.max(end);
         Ok(())
     }
 
-    /// Writes zeros ahead of the cursor, one step of `step` bytes, when it comes near the end of what
-    /// was ever written; `false` when there is nothing to do. Not synced: the next group's sync is.
+    /// Writes a group without items that says that nothing before it is needed.
+    pub fn mark(&mut self) -> Result<(), AppendError> {
+        // In turn: the last one may be the last durable group.
+        let slot = MARK_SLOTS.get(self.marks % MARK_SLOTS.len()).copied().unwrap_or_default();
+        self.marks += 1;
+        let group = self.builder();
+        self.write(group, self.next_sequence, slot)?;
+        self.cursor = RING_START;
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        group: GroupBuilder,
+        needed_from: u64,
+        start: u64,
+    ) -> Result<(), AppendError> {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let bytes = group.seal(self.stamp, sequence, needed_from);
+        self.file.write_at(&[&bytes], start).map_err(AppendError::Write)?;
+        self.file.sync_data().map_err(AppendError::Sync)?;
+        if bytes.capacity() <= BUFFER_KEPT_MAX {
+            self.buffer = bytes;
+        }
+        self.kept.retain(|group| group.sequence >= needed_from);
+        Ok(())
+    }
+
+    /// Writes zeros ahead of the cursor, one step of `step` bytes, when it comes near the end of
+    /// what was ever written; `false` when there is nothing to do. Not synced: the next group's
+    /// sync is.
     pub fn fill_ahead(&mut self, step: u64) -> io::Result<bool> {
         if self.filled >= self.size || self.cursor.saturating_add(step / 2) < self.filled {
             return Ok(false);

@@ -1,6 +1,4 @@
-//! Where groups go: never over a kept one, in ring order, back to the start when that is safe.
-
-use std::collections::BTreeMap;
+//! Where groups go: never over one that replay may need, back to the start before the file grows.
 
 use super::*;
 use crate::disk::{SimConfig, SimDisk};
@@ -19,59 +17,66 @@ fn group(journal: &mut Journal, len: u32) -> GroupBuilder {
     group
 }
 
+/// The block, counted from the start of the ring, at which the last group begins.
+fn last(journal: &Journal) -> u64 {
+    journal.kept.back().map_or(u64::MAX, |last| (last.start - RING_START) / BLOCK)
+}
+
 #[test]
-fn groups_never_overlap_kept_ones() {
+fn kept_groups_are_never_overwritten() {
     for seed in 0..20_u64 {
         let disk = SimDisk::new(SimConfig::seeded(seed));
         let mut journal = journal(&disk, RING_START + 12 * BLOCK);
-        let mut needed_from = 1;
         let mut random = seed;
         let mut next = |bound: u64| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
             (random >> 33) % bound
         };
+        let mut needed_from = 1;
         for _ in 0..300 {
-            let len = next(9_000) as u32;
-            let new = group(&mut journal, len);
+            let new = group(&mut journal, next(9_000) as u32);
             if !journal.fits(new.len()) {
-                // Room comes from settling the oldest.
-                needed_from = (needed_from + 1 + next(3)).min(journal.next_sequence());
-                journal.release(needed_from);
-                assert!(needed_from < journal.next_sequence() || journal.fits(new.len()));
-                journal.buffer = Vec::new();
-                continue;
+                assert!(journal.mark().is_ok());
+                assert!(journal.kept.is_empty() && journal.fits(new.len()));
+            }
+            if next(3) == 0 {
+                needed_from = journal.next_sequence() - next(2);
             }
             let needed = needed_from.min(journal.next_sequence());
             assert!(journal.append(new, needed).is_ok());
-            let mut taken = BTreeMap::new();
+            let first = journal.kept.front().unwrap().sequence;
+            let sequences = journal.kept.iter().map(|kept| kept.sequence);
+            assert!(sequences.eq(first..journal.next_sequence()), "the last one is always kept");
+            let mut blocks: Vec<u64> = Vec::new();
             for kept in &journal.kept {
                 assert!(kept.start >= RING_START && kept.end <= journal.size);
-                for block in (kept.start..kept.end).step_by(BLOCK as usize) {
-                    assert_eq!(taken.insert(block, kept.sequence), None, "seed {seed}");
-                }
+                blocks.extend((kept.start..kept.end).step_by(BLOCK as usize));
             }
-            if next(4) == 0 {
-                needed_from = journal.next_sequence() - next(2);
-                journal.release(needed_from);
-            }
+            let count = blocks.len();
+            blocks.sort_unstable();
+            blocks.dedup();
+            assert_eq!(blocks.len(), count, "seed {seed}");
         }
     }
 }
 
 #[test]
-fn a_settled_journal_starts_over() {
+fn an_idle_journal_stays_small() {
     let disk = SimDisk::new(SimConfig::seeded(1));
     let mut journal = journal(&disk, RING_START + 100 * BLOCK);
     let mut starts = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..5 {
         let sequence = journal.next_sequence();
         let new = group(&mut journal, 100);
         assert!(journal.append(new, sequence).is_ok());
-        journal.release(sequence);
-        starts.extend(journal.kept.back().map(|last| (last.start - RING_START) / BLOCK));
+        starts.push(last(&journal));
     }
-    // The last group is never overwritten, and the ends never touch.
-    assert_eq!(starts, [0, 1, 2, 0, 1, 2]);
+    // The last group is in the way once; then there is room on both sides.
+    assert_eq!(starts, [0, 1, 0, 1, 0]);
+    assert!(journal.mark().is_ok());
+    let new = group(&mut journal, 100);
+    assert!(journal.append(new, 1).is_ok());
+    assert_eq!(last(&journal), 0, "a mark frees all");
 }
 
 #[test]
@@ -80,17 +85,14 @@ fn fills_ahead_in_steps_up_to_its_size() {
     let mut journal = journal(&disk, RING_START + 3 * BLOCK);
     assert_eq!(journal.filled, RING_START + BLOCK);
     assert!(!journal.fill_ahead(BLOCK).unwrap(), "the cursor is far enough from the end");
-    let new = group(&mut journal, 10);
-    assert!(journal.append(new, 1).is_ok());
-    assert!(journal.fill_ahead(BLOCK).unwrap());
-    assert!(!journal.fill_ahead(BLOCK).unwrap());
-    for needed in 2..4 {
+    for end in [2, 3, 3] {
         let new = group(&mut journal, 10);
-        assert!(journal.append(new, needed).is_ok());
+        assert!(journal.append(new, 1).is_ok());
         journal.fill_ahead(BLOCK).unwrap();
+        assert_eq!(journal.filled, RING_START + end * BLOCK);
     }
-    assert_eq!(journal.filled, journal.size);
     assert!(!journal.fill_ahead(BLOCK).unwrap());
+    assert!(!journal.fits(10));
 }
 
 #[test]

@@ -6,22 +6,22 @@
 //! crash [`Flusher::open`] puts the journal's bytes back, so it must run before any log is opened.
 //!
 //! `plan.rs` decides, `commit.rs` carries out, `journal.rs` and `format.rs` keep the journal,
-//! `replay.rs` reads it, `pool.rs` syncs several files at once. Threads, queues and when to call what
-//! are the broker's.
+//! `replay.rs` reads it, `pool.rs` syncs several files at once. Threads, queues and when to call
+//! what are the broker's.
 //!
 //! # What a log owes the flusher
-//! - A cut counts in [`Cuts`] before the first file is touched; removes the segments behind it, newest
-//!   first, and syncs the directory; then cuts the last one and syncs it. It shows in the next
-//!   [`Dirty`]: `from` is where the file was cut, even when nothing was appended since.
+//! - A cut counts in [`Cuts`] before the first file is touched; removes the segments behind it,
+//!   newest first, and syncs the directory; then cuts the last one and syncs it. It shows in the
+//!   next [`Dirty`]: `from` is where the file was cut, even when nothing was appended since.
 //! - A new segment's or partition's directory is in `Dirty::dirs`.
 //! - A segment may be replaced or rewritten (compaction) only when its end offset is strictly below
 //!   the log's flushed end: then nothing in the journal speaks of it any more.
 //!
 //! # Why replay never brings back what a log has dropped
-//! A flush whose file starts before the end of what the journal holds of that file tells that it was
-//! cut. Journalled, it replaces what stood there; synced directly, it voids the earlier items before
-//! it counts as flushed. A roll voids what the journal says of the older segments, after syncing
-//! them. A crash before that flush finds either the log before the cut or, by the checks of
+//! A flush whose file starts before the end of what the journal holds of that file tells that it
+//! was cut. Journalled, it replaces what stood there; synced directly, it voids the earlier items
+//! before it counts as flushed. A roll voids what the journal says of the older segments, after
+//! syncing them. A crash before that flush finds either the log before the cut or, by the checks of
 //! `replay.rs`, the log after it; for these each item names the batch that it follows, and a
 //! segment's first bytes are never journalled.
 
@@ -81,7 +81,7 @@ impl Default for FlushConfig {
     fn default() -> FlushConfig {
         FlushConfig {
             journal: true,
-            journal_bytes: 16 << 20,
+            journal_bytes: 32 << 20,
             journal_step_bytes: 1 << 20,
             direct_file_bytes: 256 << 10,
             direct_files: 2,
@@ -248,10 +248,10 @@ impl Flusher {
         self.guarded(|flusher| flusher.commit(group, now_ms))
     }
 
-    /// Background work in small pieces: syncs what was journalled. To be called when no group waits,
-    /// and once after each group when they come without a break, so that the ring does not fill up
-    /// and make a group wait for all of it. Returns when to call again: at once for a time that has
-    /// come, `None` for no need.
+    /// Background work in small pieces: syncs what was journalled. To be called when no group
+    /// waits, and once after each group when they come without a break, so that the ring does not
+    /// fill up and make a group wait for all of it. Returns when to call again: at once for a time
+    /// that has come, `None` for no need.
     pub fn tick(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
         self.guarded(|flusher| flusher.work(now_ms))
     }

@@ -127,7 +127,8 @@ fn jobs(log_dir: &Path, group: &[Dirty]) -> impl Iterator<Item = (Job, bool)> {
                 last_batch: None,
                 dirty: Some(at),
             };
-            // The later one knows where the file ends; a cut between them may lie below both starts.
+            // The later one knows where the file ends; a cut between them may lie below both
+            // starts.
             if let Some((earlier, _)) = jobs.get(file.path.as_path()) {
                 job.from = job.from.min(earlier.from);
             }

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::batches::{batches, header_at, header_bytes};
 use super::format::{
-    BLOCK, BadSuperblock, Change, Context, GROUP_HEADER_LEN, GroupHeader, Item, RING_START,
+    BLOCK, BadSuperblock, Change, Context, GROUP_HEADER_LEN, GroupHeader, Item, MARK_SLOTS,
     SUPERBLOCK_LEN, SegmentKey, Superblock, items,
 };
 use super::pool::Syncer;
@@ -139,8 +139,7 @@ impl OldJournal {
         Ok(report)
     }
 
-    /// The groups that the last whole one asks for, in order, with their payloads. Some may be
-    /// missing at the front: what they held was synced and then overwritten.
+    /// The groups that the last whole one asks for, in order, with their payloads.
     fn needed_groups(&self) -> Result<Vec<(GroupHeader, Vec<u8>)>, ReplayError> {
         let fail = |error| ReplayError::Io(self.path.clone(), error);
         let mut headers = self.scan().map_err(fail)?;
@@ -162,13 +161,13 @@ impl OldJournal {
         Ok(groups)
     }
 
-    /// Every group header of this incarnation, whole or not, with its position. Looks at all blocks:
-    /// the length in a stale header may reach over newer groups.
+    /// Every group header of this incarnation, whole or not, with its position. Looks at all
+    /// blocks: the length in a stale header may reach over newer groups.
     fn scan(&self) -> io::Result<Vec<(GroupHeader, u64)>> {
         let end = self.superblock.size.min(self.file.len()?);
         let mut headers = Vec::new();
         let mut chunk = vec![0; CHUNK as usize];
-        let mut at = RING_START;
+        let mut at = MARK_SLOTS[0];
         while at < end {
             let read = self.file.read_at(&mut chunk, at)?;
             let blocks = chunk.get(..read).unwrap_or_default().chunks(BLOCK as usize);

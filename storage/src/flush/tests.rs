@@ -1,5 +1,5 @@
-//! What the flusher decides and what it owes: which syncs a group costs, what a failure does, when the
-//! journal is made, settled, thrown away. Crashes at random are in `crash_tests`.
+//! What the flusher decides and what it owes: which syncs a group costs, what a failure does, when
+//! the journal is made, settled, thrown away. Crashes at random are in `crash_tests`.
 
 use uuid::Uuid;
 
@@ -136,6 +136,13 @@ fn the_journal_is_made_on_first_need_and_grows_in_steps() {
     assert_eq!(len(&disk, &path), (16 << 10) + format::RING_START);
     for _ in 0..3 {
         flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
+        while flusher.tick(0).unwrap() == Some(0) {}
+    }
+    assert_eq!(len(&disk, &path), (32 << 10) + format::RING_START);
+    // Settled, it starts over.
+    while flusher.tick(5_000).unwrap() == Some(5_000) {}
+    for _ in 0..9 {
+        flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
         flusher.settle(usize::MAX).unwrap();
         while flusher.tick(0).unwrap() == Some(0) {}
     }
@@ -149,6 +156,7 @@ fn journalled_files_are_settled_when_due_in_small_steps() {
     let mut flusher = open(&disk);
     flusher.flush(&append_all(&mut logs, 100), 1_000).unwrap();
     assert_eq!(flusher.unsettled(), 40);
+    while flusher.tick(1_500).unwrap() == Some(1_500) {} // The journal grows by a step.
     assert_eq!(flusher.tick(1_500).unwrap(), Some(3_000));
     assert_eq!(flusher.unsettled(), 40);
     assert_eq!(flusher.tick(3_000).unwrap(), Some(3_000), "more to do at once");
@@ -262,8 +270,8 @@ fn a_clean_stop_leaves_no_journal() {
     assert!(logs.iter().all(|log| len(&disk, &log.path) == log.len));
 }
 
-/// Journals one batch in each of three logs, crashes, lets `change` alter what is left, and replays:
-/// logs that got their batch back, those gone, those stale.
+/// Journals one batch in each of three logs, crashes, lets `change` alter what is left, and
+/// replays: logs that got their batch back, those gone, those stale.
 #[track_caller]
 fn check_replay(change: impl FnOnce(&SimDisk), clean: bool, want: (usize, u64, u64)) {
     let disk = strict();

@@ -1,5 +1,6 @@
-//! `Kv` in memory, for tests and the simulator. The content lives in a [`MemStore`] that outlives the
-//! handle, as a directory outlives a process, and a crash loses the batches that were not synced.
+//! `Kv` in memory, for tests and the simulator. The content lives in a [`MemStore`] that outlives
+//! the handle, as a directory outlives a process, and a crash loses the batches that were not
+//! synced.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -29,8 +29,8 @@ pub struct RocksKv {
 impl RocksKv {
     /// Opens or creates the store in `path`. About 10 ms when the last stop was clean.
     ///
-    /// After a power cut the write-ahead log is replayed to its first damaged record, which is where
-    /// unsynced writes end.
+    /// After a power cut the write-ahead log is replayed to its first damaged record, which is
+    /// where unsynced writes end.
     ///
     /// # Errors
     /// `Io` when the directory cannot be used or another process has it open, `Corrupt` when the

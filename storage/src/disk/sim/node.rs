@@ -1,5 +1,5 @@
-//! What a simulated file and a simulated directory hold, live and durable, and what a crash leaves of
-//! them. Knows nothing of paths, handles or injected faults: that is `sim.rs`.
+//! What a simulated file and a simulated directory hold, live and durable, and what a crash leaves
+//! of them. Knows nothing of paths, handles or injected faults: that is `sim.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -162,8 +162,8 @@ impl FileNode {
         self.durable_len = self.live_len;
     }
 
-    /// The fsync trap: the pages count as clean though they never reached the disk, so the next sync
-    /// answers OK over bytes that a crash will lose.
+    /// The fsync trap: the pages count as clean though they never reached the disk, so the next
+    /// sync answers OK over bytes that a crash will lose.
     pub fn sync_failed(&mut self) {
         self.dirty.clear();
     }
@@ -179,8 +179,8 @@ impl FileNode {
         }
     }
 
-    /// The power fails. With `chance`, some of what was not synced survives: all of it, a prefix, or
-    /// any subset of sectors under any length in between; without, none.
+    /// The power fails. With `chance`, some of what was not synced survives: all of it, a prefix,
+    /// or any subset of sectors under any length in between; without, none.
     pub fn crash(&mut self, crash_number: u64, chance: Option<&mut Chance>) {
         if self.crashed_at == crash_number {
             return;

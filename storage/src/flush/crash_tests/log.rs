@@ -52,7 +52,8 @@ struct Segment {
     dirty_from: Option<u64>,
 }
 
-/// A state that a crash may leave though the log has moved on without a flush: the log before a cut.
+/// A state that a crash may leave though the log has moved on without a flush: the log before a
+/// cut.
 pub struct Version {
     pub batches: Vec<Batch>,
     /// Offsets below this must be there in any case.
@@ -317,7 +318,8 @@ impl Log {
         found
     }
 
-    /// Takes over what a crash left: cuts at the first bad batch, removes what is behind, syncs all.
+    /// Takes over what a crash left: cuts at the first bad batch, removes what is behind, syncs
+    /// all.
     pub fn adopt(self, disk: &SimDisk, found: Vec<Batch>) -> io::Result<Log> {
         create_dir_durable(disk, &self.dir)?;
         let mut log =
