@@ -205,6 +205,8 @@ impl LogDirs {
             let (offset, bytes, what) = (cut.offset, cut.bytes, cut.what);
             tracing::info!(partition = %tp, offset, bytes, what, "cut a torn tail");
         }
+        // The watermark of what was just opened is its end.
+        log.flush_recovered()?;
         match log.topic_id() {
             Some(id) if id == *topic_id => return Ok(log),
             Some(_) => {}

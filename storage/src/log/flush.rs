@@ -298,6 +298,19 @@ impl Log {
         Ok(())
     }
 
+    /// Makes what opening found above the recovery point durable, if there is any: a killed process
+    /// leaves a tail that is in the page cache and nowhere else. Readers must not see it before,
+    /// and a duplicate in it must not be acknowledged: a loss of power would take it away again.
+    ///
+    /// # Errors
+    /// A sync failed: the log must not be used.
+    pub fn flush_recovered(&mut self) -> Result<(), StorageError> {
+        if self.flush.flushed_end() == self.log_end_offset {
+            return Ok(());
+        }
+        self.flush_here().map_err(Log::failed("sync", &self.dir.clone()))
+    }
+
     /// Makes everything durable, the names that files get by it too.
     fn flush_here(&mut self) -> io::Result<()> {
         let dirs = [parent(&self.dir).to_path_buf(), self.dir.to_path_buf()];

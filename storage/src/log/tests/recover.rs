@@ -1,3 +1,5 @@
+//! Recovery: torn tails, damaged and missing files, what a kill left half done.
+
 use super::*;
 use crate::disk::sim::FaultOp;
 
@@ -440,4 +442,20 @@ fn a_first_batch_that_is_torn() {
         assert_eq!(rig.log.log_end_offset(), 0);
         assert_eq!(rig.append(sized(100, NOW)), 0);
     }
+}
+
+#[test]
+fn the_tail_of_a_killed_process_is_durable_once_flushed() {
+    let mut rig = Rig::new(LogConfig::default());
+    rig.fill(3);
+    rig.checkpoint();
+    rig.fill(2);
+    rig.kill();
+    rig.open().expect("a log");
+    assert_eq!((rig.log.flushed_end(), rig.log.log_end_offset()), (3, 5));
+    rig.log.flush_recovered().expect("a sync");
+    assert_eq!((rig.log.flushed_end(), rig.log.log_end_offset()), (5, 5));
+    rig.crash();
+    rig.open().expect("a log");
+    assert_eq!(rig.log.log_end_offset(), 5);
 }
