@@ -1,4 +1,5 @@
-//! The broker: sockets, APIs, partitions, coordinators and the quorum loop, over the synchronous cores.
+//! The broker: sockets, APIs, partitions, coordinators and the quorum loop, over the synchronous
+//! cores.
 
 pub mod apis;
 pub mod auto_topics;
@@ -22,5 +23,6 @@ pub mod progress;
 pub mod quorum;
 pub mod runtime;
 pub mod start;
+pub mod stop;
 pub mod tasks;
 pub mod topics;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kraft::image::Image;
 use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -23,6 +22,7 @@ use crate::producer_ids::ProducerIds;
 use crate::progress::Progress;
 use crate::quorum::Quorum;
 use crate::runtime::Runtime;
+use crate::stop::Stop;
 
 /// Topics that the broker itself writes.
 pub const INTERNAL_TOPICS: [&str; 3] =
@@ -55,7 +55,7 @@ pub struct Node {
     pub metrics: NodeMetrics,
     pub loggers: Loggers,
     pub progress: Arc<Progress>,
-    pub stop: watch::Sender<bool>,
+    pub stop: Stop,
 }
 
 /// A broker as one client sees it.
@@ -68,11 +68,6 @@ pub struct BrokerAddress {
 }
 
 impl Node {
-    /// Becomes true when the node stops.
-    pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.stop.subscribe()
-    }
-
     pub fn runtime(&self) -> Arc<Runtime> {
         self.config.load_full()
     }

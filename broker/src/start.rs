@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use protocol_compat::ids::topic_id_text;
 use storage::dirs::{DirError, Owner, read_meta};
 use storage::flush::{FlushConfig, FlushError, Flusher as Engine, Replayed};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -33,6 +33,7 @@ use crate::progress::{Phase, Progress};
 use crate::quorum::publish::Publisher;
 use crate::quorum::{self, Quorum, QuorumError};
 use crate::runtime::Runtime;
+use crate::stop::Stop;
 use crate::topics::GroupTopics;
 use crate::{features, http, tasks};
 
@@ -111,7 +112,7 @@ impl Running {
     pub async fn stop(self) -> bool {
         let Running { node, quorum_done, housekeeper_done, flushers_done, .. } = self;
         node.progress.enter(Phase::Stopping);
-        node.stop.send_replace(true);
+        node.stop.ask();
         for dir in node.dirs.dirs() {
             dir.flusher.stop();
         }
@@ -258,7 +259,7 @@ fn build(
         metrics: NodeMetrics::new(observers.recorder),
         loggers: Loggers::new(observers.apply_levels),
         progress: Arc::clone(progress),
-        stop: watch::Sender::new(false),
+        stop: Stop::default(),
     })
 }
 

@@ -91,7 +91,6 @@ struct Every {
 async fn housekeeper(node: Arc<Node>, every: Every) {
     let Every { first_ms, retention_ms, checkpoint_ms, producers_ms } = every;
     let clock = Arc::clone(&node.env.clock);
-    let mut stop = node.stopping();
     let begin = clock.mono_ms();
     let after = |now: i64, every_ms: i64| now.saturating_add(every_ms.max(1));
     let (mut retention_at, mut checkpoint_at) =
@@ -106,7 +105,7 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         let next = next.into_iter().min().unwrap_or(retention_at);
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = node.stop.asked() => return,
             () = clock.sleep_until(next) => {}
         }
         let now = clock.mono_ms();
@@ -179,12 +178,11 @@ async fn sleep_until_steady(clock: &dyn Clock, deadline_ms: Option<i64>) {
 /// Session and rebalance timeouts, expiry of offsets.
 async fn group_timers(node: Arc<Node>) {
     let clock = Arc::clone(&node.env.clock);
-    let mut stop = node.stopping();
     loop {
         let deadline = node.groups.next_deadline();
         tokio::select! {
             biased;
-            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = node.stop.asked() => return,
             () = node.groups.deadline_moved() => continue,
             () = sleep_until_steady(&*clock, deadline) => {}
         }

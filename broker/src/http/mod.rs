@@ -24,14 +24,11 @@ pub fn serve(node: &Arc<Node>, listener: Box<dyn Listener>) {
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
         .with_state(Arc::clone(node));
-    let mut stop = node.stopping();
+    let at = Arc::clone(node);
     let listener = io::HttpListener::new(listener, Arc::clone(&node.env.clock));
     let task = move || {
         Box::pin(async move {
-            let stopped = async move {
-                // An error means that the node is gone, which is a stop as well.
-                let _ = stop.wait_for(|stopping| *stopping).await;
-            };
+            let stopped = async move { at.stop.asked().await };
             let served = axum::serve(listener, app).with_graceful_shutdown(stopped).await;
             if let Err(error) = served {
                 tracing::error!(%error, "http ended");

@@ -95,12 +95,11 @@ impl Drop for Place {
 /// Accepts until the node stops.
 pub async fn accept(mut bound: Bound, node: Arc<Node>) {
     let mut next_shard = 0;
-    let mut stop = node.stopping();
     let (mut failures, mut refusals) = (Seldom::default(), Seldom::default());
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = node.stop.asked() => return,
             accepted = poll_fn(|cx| bound.listener.poll_accept(cx)) => accepted,
         };
         match accepted {
@@ -161,10 +160,9 @@ fn hand_over(
 
 async fn run(conn: Box<dyn crate::env::Conn>, info: Arc<ConnInfo>, node: &Arc<Node>) {
     let peer = info.peer;
-    let mut stop = node.stopping();
     let ended = tokio::select! {
         biased;
-        _ = stop.wait_for(|stopping| *stopping) => Ok(()),
+        () = node.stop.asked() => Ok(()),
         ended = serve(conn, info, Arc::clone(node)) => ended,
     };
     match ended {

@@ -1,5 +1,5 @@
-//! The quorum thread: owns raft and the controller, turns waiting requests into one entry at a time,
-//! applies what is committed, publishes, answers.
+//! The quorum thread: owns raft and the controller, turns waiting requests into one entry at a
+//! time, applies what is committed, publishes, answers.
 //!
 //! One batch is in flight; requests that arrive meanwhile form the next. That is group commit with
 //! no further state.
@@ -17,7 +17,7 @@ use kraft::image::Image;
 use kraft::raft::{Entry, Outputs, RaftConfig, RaftError, RaftNode};
 use kraft::record::{MetadataRecord, decode_batch, encode_batch};
 use protocol_compat::error::ErrorCode;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::publish::Publisher;
 use super::{Job, Quorum, QuorumError};
@@ -32,8 +32,8 @@ const BATCH_RECORDS_MAX: usize = 10_000;
 /// A snapshot is taken after this many entries, or this many bytes of them.
 const SNAPSHOT_ENTRIES: u64 = 4096;
 const SNAPSHOT_BYTES: usize = 8 << 20;
-/// With less room than this on its disk the metadata log is left alone: a write that fails there ends
-/// the process.
+/// With less room than this on its disk the metadata log is left alone: a write that fails there
+/// ends the process.
 const ROOM_BYTES_MIN: u64 = 32 << 20;
 /// A deletion makes room, and may use the reserve.
 const ROOM_TO_DELETE_BYTES_MIN: u64 = 8 << 20;
@@ -106,19 +106,15 @@ pub(super) fn open(
 
 impl Driver {
     /// Serves until the node stops.
-    pub(super) async fn drive(
-        mut self,
-        mut waiting: mpsc::Receiver<Job>,
-        mut stop: watch::Receiver<bool>,
-    ) {
-        let clock = Arc::clone(&self.env.clock);
+    pub(super) async fn drive(mut self, mut waiting: mpsc::Receiver<Job>) {
+        let (clock, node) = (Arc::clone(&self.env.clock), Arc::clone(&self.node));
         self.recover(clock.mono_ms());
         let mut heartbeat_at = clock.mono_ms() + HEARTBEAT_MS;
         loop {
             let mut jobs = Vec::new();
             tokio::select! {
                 biased;
-                _ = stop.wait_for(|stopping| *stopping) => break,
+                () = node.stop.asked() => break,
                 count = waiting.recv_many(&mut jobs, BATCH_REQUESTS_MAX) => {
                     if count == 0 {
                         break;
@@ -244,8 +240,8 @@ impl Driver {
         self.decided(records, answers)
     }
 
-    /// How much room the disk of the metadata log has; tells when it becomes too little, and enough.
-    /// The start does not ask: it needs its two entries, and fails clearly without.
+    /// How much room the disk of the metadata log has; tells when it becomes too little, and
+    /// enough. The start does not ask: it needs its two entries, and fails clearly without.
     fn room_bytes(&mut self) -> u64 {
         if self.node.progress.phase() < Phase::Ready {
             return u64::MAX;
@@ -370,9 +366,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the rest of the broker act on the image; while the start reads the log, only at its end.
-    /// Clients see it when it is acted on, so that what they hear of serves. At the start they see it
-    /// first: opening everything takes its time.
+    /// Lets the rest of the broker act on the image; while the start reads the log, only at its
+    /// end. Clients see it when it is acted on, so that what they hear of serves. At the start they
+    /// see it first: opening everything takes its time.
     fn publish(&mut self) {
         let phase = self.node.progress.phase();
         let image = Arc::new(self.image.clone());

@@ -116,7 +116,7 @@ pub async fn run(
                 Ok(driver) => {
                     let told = ready.send(Ok(()));
                     if told.is_ok() {
-                        driver.drive(waiting, at.stopping()).await;
+                        driver.drive(waiting).await;
                     }
                 }
                 Err(error) => {

@@ -245,8 +245,8 @@ impl Publisher {
         self.told_ms.store(now_ms, Ordering::Relaxed);
     }
 
-    /// Says which directories belong to no topic. They are left alone: if the metadata was lost, they
-    /// are all there is.
+    /// Says which directories belong to no topic. They are left alone: if the metadata was lost,
+    /// they are all there is.
     pub fn tell_strays(&self, image: &Image) {
         let strays = self.dirs.strays(|tp| image.partition(&tp.topic, tp.partition).is_some());
         if let Some(first) = strays.first() {
