@@ -1,0 +1,329 @@
+//! One simulated node: its disk and stores, which outlive its process, and the life of a process.
+//!
+//! Owns starting, crashing and stopping; every task of a life is counted here, so that a crash ends
+//! them all between two of their steps.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use broker::config::Config;
+use broker::env::{BoxFuture, Env, KvOpener, TaskFactory, Tasks};
+use broker::start::{self, Observers, Running};
+use parking_lot::Mutex;
+use storage::disk::sim::Fault;
+use storage::disk::{SimConfig, SimDisk};
+use storage::flush::{InTurn, Syncer};
+use storage::kv::{Kv, KvError, MemStore};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Sleep;
+
+use crate::clock::SimClock;
+use crate::dice::Dice;
+use crate::net::{Network, node_ip};
+
+/// Where every node listens.
+pub const PORT: u16 = 9092;
+
+/// How far a thread may lag behind its wake-up, in virtual ms: a slow disk under a flusher.
+#[derive(Clone, Copy, Debug)]
+pub struct Lag {
+    pub per_mille: u64,
+    pub max_ms: u64,
+}
+
+/// What a node is made of.
+pub struct NodePlan {
+    pub seed: u64,
+    pub index: usize,
+    pub lag: Lag,
+    /// Settings beside the usual ones.
+    pub overrides: Vec<(String, String)>,
+}
+
+/// A machine with its disk; a process may run on it.
+pub struct SimNode {
+    plan: NodePlan,
+    clock: SimClock,
+    network: Network,
+    disk: SimDisk,
+    stores: Stores,
+    life: Option<Life>,
+    lives: u64,
+    /// Faults of the disk itself, there in every life.
+    planted: Vec<Fault>,
+}
+
+struct Life {
+    tasks: Arc<SimTasks>,
+    started: Option<oneshot::Receiver<Result<Running, String>>>,
+    running: Option<Running>,
+}
+
+impl SimNode {
+    pub fn new(plan: NodePlan, clock: SimClock, network: Network) -> SimNode {
+        let disk_seed = Dice::of(plan.seed, "disk", plan.index as u64).below(u64::MAX);
+        let disk = SimDisk::new(SimConfig::seeded(disk_seed));
+        let (stores, planted) = (Stores::default(), Vec::new());
+        SimNode { plan, clock, network, disk, stores, life: None, lives: 0, planted }
+    }
+
+    pub fn ip(&self) -> IpAddr {
+        node_ip(self.plan.index)
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::new(self.ip(), PORT)
+    }
+
+    /// The disk of the running process, or of the next one.
+    pub fn disk(&self) -> &SimDisk {
+        &self.disk
+    }
+
+    /// Plants a fault that every process on this machine meets.
+    pub fn plant(&mut self, fault: Fault) {
+        self.planted.push(fault);
+    }
+
+    /// Whether a process runs that has started.
+    pub fn serves(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.running.is_some())
+    }
+
+    /// Starts a process; it serves some time later.
+    ///
+    /// # Panics
+    /// When one runs already.
+    pub fn start(&mut self) {
+        assert!(self.life.is_none(), "node {} runs already", self.plan.index);
+        self.lives += 1;
+        self.disk.clear_faults();
+        self.planted.iter().for_each(|fault| self.disk.inject(fault.clone()));
+        let tasks = Arc::new(SimTasks {
+            handles: Mutex::default(),
+            panicked: Arc::default(),
+            lag: self.plan.lag,
+            dice: self.dice("lag").below(u64::MAX),
+        });
+        let (env, config) = (self.env(&tasks), self.config());
+        let (tell, started) = oneshot::channel();
+        tasks.run(async move {
+            let observers = Observers { recorder: None, apply_levels: Box::new(|_| ()) };
+            let running = start::start(env, config, observers).await;
+            // Nobody waits when the node crashed meanwhile.
+            let _ = tell.send(running.map_err(|error| chain(&error)));
+        });
+        self.life = Some(Life { tasks, started: Some(started), running: None });
+    }
+
+    /// Notices a finished start and a task that panicked.
+    ///
+    /// # Errors
+    /// The start failed, or a task of the node panicked.
+    pub fn look(&mut self) -> Result<(), String> {
+        let Some(life) = &mut self.life else { return Ok(()) };
+        if life.tasks.panicked.load(Ordering::Relaxed) {
+            return Err(String::from("a task of the node panicked"));
+        }
+        let Some(started) = &mut life.started else { return Ok(()) };
+        match started.try_recv() {
+            Ok(Ok(running)) => {
+                (life.running, life.started) = (Some(running), None);
+                Ok(())
+            }
+            Ok(Err(error)) => Err(format!("the node did not start: {error}")),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The process dies. With `power`, what was not synced is lost as well.
+    pub async fn crash(&mut self, power: bool) {
+        let Some(life) = self.life.take() else { return };
+        life.tasks.abort();
+        self.network.reset_node(self.ip());
+        self.disk = if power { self.disk.crash() } else { self.disk.kill() };
+        if power {
+            let dice = self.dice("stores");
+            self.stores.crash(&dice);
+        }
+        drop(life.running);
+        life.tasks.ended().await;
+    }
+
+    /// Stops the process in order.
+    ///
+    /// # Errors
+    /// It was not serving.
+    pub async fn stop(&mut self) -> Result<(), String> {
+        let life = self.life.take().ok_or("the node is down")?;
+        life.running.ok_or("the node did not serve yet")?.stop().await;
+        life.tasks.abort();
+        self.network.reset_node(self.ip());
+        self.disk = self.disk.kill();
+        life.tasks.ended().await;
+        Ok(())
+    }
+
+    fn dice(&self, part: &str) -> Dice {
+        Dice::of(self.plan.seed, part, self.plan.index as u64 * 1_000 + self.lives)
+    }
+
+    fn env(&self, tasks: &Arc<SimTasks>) -> Env {
+        Env {
+            clock: Arc::new(self.clock.clone()),
+            net: self.network.at(self.ip()),
+            disk: self.disk.shared(),
+            kv: Arc::new(self.stores.clone()),
+            tasks: Arc::clone(tasks) as Arc<dyn Tasks>,
+            rng: Arc::new(self.dice("node")),
+            home: PathBuf::from("/"),
+        }
+    }
+
+    fn config(&self) -> Config {
+        let ip = self.ip();
+        let mut settings = vec![
+            ("log.dirs".to_owned(), "/data".to_owned()),
+            ("listeners".to_owned(), format!("PLAINTEXT://{ip}:{PORT}")),
+            ("http.listen".to_owned(), String::new()),
+            ("offsets.topic.num.partitions".to_owned(), "3".to_owned()),
+            ("log.flush.offset.checkpoint.interval.ms".to_owned(), "5000".to_owned()),
+        ];
+        settings.extend(self.plan.overrides.iter().cloned());
+        match Config::load(None, &settings) {
+            Ok(loaded) => loaded.config,
+            Err(error) => panic!("the settings of a simulated node: {error}"),
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut at = error.source();
+    while let Some(source) = at {
+        text = format!("{text}: {source}");
+        at = source.source();
+    }
+    text
+}
+
+/// The stores of a node by path; they outlive its processes.
+#[derive(Clone, Default)]
+struct Stores(Arc<Mutex<BTreeMap<PathBuf, MemStore>>>);
+
+impl Stores {
+    fn crash(&self, dice: &Dice) {
+        for store in self.0.lock().values() {
+            store.crash(dice.below(store.unsynced() as u64 + 1) as usize);
+        }
+    }
+}
+
+impl KvOpener for Stores {
+    fn open(&self, path: &Path) -> Result<Box<dyn Kv>, KvError> {
+        let store = self.0.lock().entry(path.to_owned()).or_default().clone();
+        Ok(Box::new(store.open()))
+    }
+}
+
+/// Runs everything of one process as tasks of the one runtime.
+struct SimTasks {
+    handles: Mutex<Vec<JoinHandle<()>>>,
+    panicked: Arc<AtomicBool>,
+    lag: Lag,
+    /// The seed of the threads' dice.
+    dice: u64,
+}
+
+impl SimTasks {
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let witness = Witness(Arc::clone(&self.panicked));
+        let handle = tokio::spawn(async move {
+            let _witness = witness;
+            task.await;
+        });
+        let mut handles = self.handles.lock();
+        handles.retain(|handle| !handle.is_finished());
+        handles.push(handle);
+    }
+
+    fn abort(&self) {
+        self.handles.lock().iter().for_each(JoinHandle::abort);
+    }
+
+    async fn ended(&self) {
+        loop {
+            let Some(handle) = ({ self.handles.lock().pop() }) else { return };
+            // A cancelled task is what was asked for; a panic is seen by its witness.
+            let _ = handle.await;
+        }
+    }
+}
+
+/// Notes that the task which owns it panicked.
+struct Witness(Arc<AtomicBool>);
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Tasks for SimTasks {
+    fn shards(&self) -> usize {
+        2
+    }
+
+    fn spawn_on(&self, _shard: usize, _name: &'static str, task: TaskFactory) {
+        self.run(async move { task().await });
+    }
+
+    fn thread(&self, name: &'static str, task: TaskFactory) {
+        let (lag, dice) = (self.lag, Dice::of(self.dice, name, 0));
+        self.run(async move { Lagging { task: task(), lag, dice, wait: None }.await });
+    }
+
+    fn syncer(&self) -> Box<dyn Syncer> {
+        Box::new(InTurn)
+    }
+
+    fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>) {
+        jobs.into_iter().for_each(|job| job());
+    }
+}
+
+/// A thread that does not always run at once when it could.
+struct Lagging {
+    task: BoxFuture<()>,
+    lag: Lag,
+    dice: Dice,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Future for Lagging {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.wait.is_none() && self.dice.chance(self.lag.per_mille) {
+            let wait_ms = self.dice.between(1, self.lag.max_ms);
+            self.wait = Some(Box::pin(tokio::time::sleep(Duration::from_millis(wait_ms))));
+        }
+        if let Some(wait) = &mut self.wait {
+            if wait.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            self.wait = None;
+        }
+        self.task.as_mut().poll(cx)
+    }
+}
