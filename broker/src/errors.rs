@@ -1,5 +1,5 @@
-//! What goes wrong inside, as error codes. Every match is exhaustive: a new failure does not compile
-//! until its code is chosen.
+//! What goes wrong inside, as error codes. Every match is exhaustive: a new failure does not
+//! compile until its code is chosen.
 
 use protocol_compat::error::ErrorCode;
 use protocol_compat::hot::produce::ProducePartitionResponse;

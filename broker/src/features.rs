@@ -1,5 +1,6 @@
 //! The feature levels that this program works with: what ApiVersions calls supported. Only what is
-//! implemented is here; the levels of group, transaction, share and streams protocols join with them.
+//! implemented is here; the levels of group, transaction, share and streams protocols join with
+//! them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The metadata quorum and the machinery of coordinators: records, image, controller, raft, machines.
-//! Synchronous; no sockets, no clocks.
+//! The metadata quorum and the machinery of coordinators: records, image, controller, raft,
+//! machines. Synchronous; no sockets, no clocks.
 
 pub mod controller;
 pub mod image;

@@ -1,8 +1,8 @@
 //! AlterConfigs (33), 0-2 and IncrementalAlterConfigs (44), 0-1.
 //!
 //! The former replaces all overrides of a resource and is deprecated; the latter changes single
-//! keys. Broker resources are checked here first, since only the broker knows its file; loggers never
-//! leave this broker. All else is the controller's.
+//! keys. Broker resources are checked here first, since only the broker knows its file; loggers
+//! never leave this broker. All else is the controller's.
 
 use std::collections::{BTreeMap, BTreeSet};
 

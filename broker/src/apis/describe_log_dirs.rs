@@ -1,4 +1,5 @@
-//! DescribeLogDirs (35), 1-5. v2: flexible. v3: an error for all. v4: sizes of the disks. v5: cordoned.
+//! DescribeLogDirs (35), 1-5. v2: flexible. v3: an error for all. v4: sizes of the disks. v5:
+//! cordoned.
 
 use std::collections::{BTreeMap, BTreeSet};
 

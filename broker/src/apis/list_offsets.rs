@@ -1,7 +1,8 @@
 //! ListOffsets (2), 1-11.
 //!
 //! v2: isolation. v4: leader epochs. v6: flexible. v7: the record with the largest time (-3). v8:
-//! earliest local (-4). v9: latest tiered (-5). v10: a time limit. v11: earliest pending upload (-6).
+//! earliest local (-4). v9: latest tiered (-5). v10: a time limit. v11: earliest pending upload
+//! (-6).
 
 use std::collections::BTreeSet;
 

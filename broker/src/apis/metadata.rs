@@ -1,8 +1,8 @@
 //! Metadata (3), 0-13.
 //!
-//! v0: an empty list asks for all topics. v1: null asks for all, empty for none. v4: the client says
-//! whether topics may be created. v5: offline replicas. v7: leader epochs. v8: authorized operations.
-//! v9: flexible. v10: topic ids. v12: topics by id. v13: an error for the whole answer.
+//! v0: an empty list asks for all topics. v1: null asks for all, empty for none. v4: the client
+//! says whether topics may be created. v5: offline replicas. v7: leader epochs. v8: authorized
+//! operations. v9: flexible. v10: topic ids. v12: topics by id. v13: an error for the whole answer.
 
 use std::collections::BTreeSet;
 
@@ -202,8 +202,8 @@ pub fn operations(asked: bool, allowed: i32) -> i32 {
     if asked { allowed } else { OPERATIONS_NOT_ASKED }
 }
 
-/// Refuses a request as a whole, in Kafka's form: topics by id came with v12, and neither a name nor
-/// an id names nothing.
+/// Refuses a request as a whole, in Kafka's form: topics by id came with v12, and neither a name
+/// nor an id names nothing.
 fn refuse(version: i16, request: &MetadataRequest) -> Option<MetadataResponse> {
     let asked = request.topics.as_ref()?;
     let is_bad = |topic: &MetadataRequestTopic| {

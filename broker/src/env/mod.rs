@@ -53,8 +53,8 @@ pub trait Clock: Send + Sync {
     fn wall_ms(&self) -> i64;
     /// Milliseconds since some fixed moment. Never falls.
     fn mono_ms(&self) -> i64;
-    /// Milliseconds since 1970 as the start saw it, moved on by monotonic time: for deadlines that are
-    /// written down as well.
+    /// Milliseconds since 1970 as the start saw it, moved on by monotonic time: for deadlines that
+    /// are written down as well.
     fn steady_ms(&self) -> i64;
     /// Ends when `mono_ms` has reached `deadline_ms`.
     fn sleep_until(&self, deadline_ms: i64) -> BoxFuture<()>;
@@ -85,8 +85,8 @@ pub trait KvOpener: Send + Sync {
     fn open(&self, path: &Path) -> Result<Box<dyn Kv>, KvError>;
 }
 
-/// The name of the tasks that serve one connection each. A panic in one of them ends it alone; in any
-/// other task it ends the process.
+/// The name of the tasks that serve one connection each. A panic in one of them ends it alone; in
+/// any other task it ends the process.
 pub const CONNECTION: &str = "connection";
 
 /// Runs tasks: on the network shards, or on a thread of their own.

@@ -1,7 +1,7 @@
 //! What is looked at only when somebody scrapes: offsets, sizes, lags, counts.
 //!
-//! Broker names are the Strimzi spelling of Kafka's JMX names; topic and group offsets have the names
-//! of kafka_exporter, which lag dashboards and alerts know.
+//! Broker names are the Strimzi spelling of Kafka's JMX names; topic and group offsets have the
+//! names of kafka_exporter, which lag dashboards and alerts know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -92,8 +92,8 @@ impl ReadBuffer {
         self.memory.as_ref().map_or(0, AlignedBuf::len)
     }
 
-    /// Nothing comes for now: gives the memory back, but for a page if a little is in it. Many peers
-    /// that begin a request and send no more cost little.
+    /// Nothing comes for now: gives the memory back, but for a page if a little is in it. Many
+    /// peers that begin a request and send no more cost little.
     pub fn settle(&mut self) {
         if self.filled_len() == 0 {
             self.release();

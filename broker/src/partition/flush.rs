@@ -25,8 +25,8 @@ thread_local! {
     static DEFERRED: RefCell<Option<Vec<Arc<Flusher>>>> = const { RefCell::new(None) };
 }
 
-/// While this lives, appends of this thread gather: their flusher is woken once, at the end. Woken by
-/// the first of several appends it would sync that one alone.
+/// While this lives, appends of this thread gather: their flusher is woken once, at the end. Woken
+/// by the first of several appends it would sync that one alone.
 pub struct Drain(());
 
 impl Drain {

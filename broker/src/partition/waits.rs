@@ -1,8 +1,8 @@
 //! Long polls: who waits for bytes of a partition, and when they have enough.
 //!
-//! A waiting fetch is one [`FetchWait`] registered with every partition it asked for. Each advance of
-//! a watermark subtracts its bytes; the wait fires once, when enough have come or when a partition
-//! has news that cannot wait (deleted, another leader, truncated).
+//! A waiting fetch is one [`FetchWait`] registered with every partition it asked for. Each advance
+//! of a watermark subtracts its bytes; the wait fires once, when enough have come or when a
+//! partition has news that cannot wait (deleted, another leader, truncated).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};

@@ -1,3 +1,5 @@
+//! Headers, records and the builder of batches, and the edits in place.
+
 use super::*;
 use crate::compression::Codec;
 

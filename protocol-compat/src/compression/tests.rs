@@ -1,3 +1,5 @@
+//! Every codec there and back, foreign framings, limits while inflating.
+
 use std::io::Write;
 
 use proptest::prelude::*;

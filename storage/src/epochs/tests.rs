@@ -1,3 +1,5 @@
+//! The epoch cache: lookups, assignments and truncations from either end.
+
 use super::*;
 
 /// `epoch:start` entries, as text.

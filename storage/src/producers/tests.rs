@@ -1,3 +1,5 @@
+//! Sequences and epochs of producers, their expiry and their snapshots.
+
 use proptest::prelude::*;
 
 use super::*;

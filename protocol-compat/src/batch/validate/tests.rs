@@ -1,3 +1,5 @@
+//! Which produced batches are taken, changed or refused, and in what order.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Appending: offsets, duplicates, refusals, rolls, and writes that fail.
+
 use super::*;
 use crate::disk::sim::{Fault, FaultKind, FaultOp};
 

@@ -1,3 +1,5 @@
+//! Reading: which bytes a view gives out, also while the log moves on.
+
 use super::*;
 
 /// Reads from a log of six batches of 100 bytes and 1, 2, 3, 1, 2, 3 records: offsets 0, 1-2, 3-5,

@@ -1,3 +1,5 @@
+//! Retention by start offset, size and time, and the deletion of files after it.
+
 use super::*;
 
 /// Thirty batches of 100 bytes, ten to a segment, the n-th at `NOW + n`: bases 0, 10, 20.

@@ -1,3 +1,5 @@
+//! Offsets by timestamp and the largest timestamp.
+
 use super::*;
 
 fn rig() -> Rig {

@@ -1,3 +1,5 @@
+//! Truncation, and starting anew at an offset.
+
 use super::*;
 
 /// Thirty batches of 100 bytes, one record each, epoch n / 4, ten to a segment.
