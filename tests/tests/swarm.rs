@@ -8,7 +8,7 @@ use tests::faults::Effects;
 use tests::world::run_seed;
 
 /// Seeds of a plain test run.
-const SEEDS: u64 = 40;
+const SEEDS: u64 = 100;
 
 /// Seeds that found a bug, run for ever. 34: a tail that a kill left in the page cache was shown to
 /// readers, and gone when the power failed.
