@@ -11,6 +11,7 @@ use protocol_compat::error::ErrorCode;
 
 use crate::config::keys;
 use crate::env::BoxFuture;
+use crate::loggers::Seldom;
 use crate::node::{INTERNAL_TOPICS, Node};
 use crate::runtime::Runtime;
 
@@ -18,6 +19,16 @@ use crate::runtime::Runtime;
 #[derive(Default)]
 pub struct Creating {
     names: Mutex<BTreeSet<String>>,
+    /// Clients ask again, several times a second.
+    failures: Mutex<Seldom>,
+}
+
+impl Creating {
+    fn failed(&self, now_ms: i64, topic: &str, code: ErrorCode, why: Option<&str>) {
+        if let Some(more) = self.failures.lock().say(now_ms) {
+            tracing::warn!(topic, code = code.name(), why, more, "topic was not created");
+        }
+    }
 }
 
 impl Node {
@@ -46,24 +57,26 @@ async fn create(node: Arc<Node>, topics: Vec<NewTopic>) {
     let names: BTreeSet<String> = topics.iter().map(|topic| topic.name.clone()).collect();
     let request = ControllerRequest::CreateTopics(CreateTopics { topics, validate_only: false });
     match node.quorum.submit(request).await {
-        Ok(ControllerReply::CreateTopics(results)) => results.iter().for_each(tell),
+        Ok(ControllerReply::CreateTopics(results)) => {
+            results.iter().for_each(|result| tell(&node, result));
+        }
         Ok(other) => unreachable!("the answer to a creation is one: {other:?}"),
         Err(code) => {
-            let (first, count) = (names.first(), names.len());
-            tracing::warn!(?first, count, code = code.name(), "topics were not created");
+            let first = names.first().map_or("", String::as_str);
+            node.creating.failed(node.env.clock.mono_ms(), first, code, None);
         }
     }
     node.creating.names.lock().retain(|name| !names.contains(name));
 }
 
-fn tell((topic, result): &(String, Result<CreatedTopic, Refusal>)) {
+fn tell(node: &Node, (topic, result): &(String, Result<CreatedTopic, Refusal>)) {
     match result {
         Ok(_) => tracing::info!(topic, "topic created because it was asked for"),
         // Another request was quicker.
         Err(refusal) if refusal.code == ErrorCode::TopicAlreadyExists => {}
         Err(refusal) => {
-            let (code, why) = (refusal.code.name(), refusal.message.as_deref());
-            tracing::warn!(topic, code, why, "topic was not created");
+            let now_ms = node.env.clock.mono_ms();
+            node.creating.failed(now_ms, topic, refusal.code, refusal.message.as_deref());
         }
     }
 }

@@ -17,13 +17,14 @@ use storage::checkpoint::{
 use storage::dirs::{DirError, LogDir, Owner};
 use storage::disk::Disk;
 use storage::errors::StorageError;
-use storage::log::{Log, LogStart};
+use storage::log::{Log, LogStart, delete_dir_name, topic_id_in};
 use uuid::Uuid;
 
 use crate::config::TopicSettings;
 use crate::env::Env;
 use crate::partition::Partition;
 use crate::partition::flush::Flusher;
+use crate::partition::room::Room;
 
 /// One entry of `log.dirs`.
 pub struct Dir {
@@ -146,7 +147,7 @@ impl LogDirs {
                 has_failed: AtomicBool::new(false),
                 shown: shown(path),
                 log_dir,
-                flusher: Arc::new(Flusher::new()),
+                flusher: Arc::new(Flusher::new(Room::new(Arc::clone(disk), path.clone()))),
             });
         }
         Ok(LogDirs {
@@ -174,7 +175,8 @@ impl LogDirs {
     ) -> Result<Partition, StorageError> {
         let (index, known) = self.place(&wanted.tp);
         let dir = &self.dirs[index];
-        let log = match known {
+        let is_here = known && self.is_ours(dir, &wanted, now_ms)?;
+        let log = match is_here {
             true => self
                 .open_log(dir, &wanted, now_ms)
                 .inspect_err(|_| dir.has_failed.store(true, Ordering::Release))?,
@@ -207,20 +209,56 @@ impl LogDirs {
         }
         // The watermark of what was just opened is its end.
         log.flush_recovered()?;
-        match log.topic_id() {
-            Some(id) if id == *topic_id => return Ok(log),
-            Some(_) => {}
-            None => {
-                log.adopt(*topic_id)?;
-                return Ok(log);
-            }
+        if log.topic_id().is_none() {
+            log.adopt(*topic_id)?;
         }
-        // The name was used before by a topic that is deleted now.
-        let old = log.mark_deleted(topic_id.simple().to_string().as_str())?;
-        drop(log);
-        let delay_ms = settings.load().file_delete_delay_ms;
-        self.deleted.lock().push((now_ms.saturating_add(delay_ms), old));
-        self.create_log(dir, wanted, now_ms)
+        Ok(log)
+    }
+
+    /// Whether the directory holds the topic's log. One of a deleted topic of the same name makes
+    /// way, unopened: it may be damaged.
+    fn is_ours(&self, dir: &Dir, wanted: &Wanted, now_ms: i64) -> Result<bool, StorageError> {
+        let Wanted { tp, topic_id, settings } = wanted;
+        let path = dir.log_dir.partition_path(tp);
+        if topic_id_in(&*self.disk, &path).is_none_or(|found| found == *topic_id) {
+            return Ok(true);
+        }
+        self.rename_away(dir, tp, *topic_id, settings.load().file_delete_delay_ms, now_ms)?;
+        Ok(false)
+    }
+
+    fn rename_away(
+        &self,
+        dir: &Dir,
+        tp: &TopicPartition,
+        unique: Uuid,
+        delay_ms: i64,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let path = dir.log_dir.partition_path(tp);
+        let name = delete_dir_name(tp, &unique.simple().to_string());
+        let to = dir.log_dir.path().join(name);
+        self.disk.rename(&path, &to).map_err(|error| StorageError::io("rename", &path, error))?;
+        self.deleted.lock().push((now_ms.saturating_add(delay_ms), to));
+        Ok(())
+    }
+
+    /// Deletes a partition that could not be opened; whether there was one.
+    ///
+    /// # Errors
+    /// The disk's; the directory makes way when its name is used again.
+    pub fn delete_unopened(
+        &self,
+        tp: &TopicPartition,
+        unique: Uuid,
+        delay_ms: i64,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        let place = self.places.lock().get(tp).and_then(|&index| self.dirs.get(index));
+        let Some(dir) = place else { return Ok(false) };
+        self.rename_away(dir, tp, unique, delay_ms, now_ms)?;
+        self.places.lock().remove(tp);
+        Ok(true)
     }
 
     /// Makes an empty log, after what an earlier partition of this name left in the checkpoints is

@@ -139,13 +139,30 @@ fn a_directory_of_a_deleted_topic_makes_way() {
     fill(&old, 9);
     assert!(dirs.checkpoint(&[old]));
     drop(dirs);
-    let dirs = open(&disk.kill());
+    let disk = disk.kill();
+    // Nobody has to be able to open it.
+    let path = Path::new(DIR).join("t-0/00000000000000000000.log");
+    disk.open(&path, OpenMode::Write).and_then(|file| file.set_len(9)).expect("it is there");
+    let dirs = open(&disk);
     let is_known = |tp: &TopicPartition| &*tp.topic != "t";
     assert_eq!(dirs.strays(is_known), [TopicPartition::new("t", 0)]);
     let new = partition(&dirs, "t", NEW).expect("made");
     assert_eq!(new.log_end_offset(), 0);
     let old = dirs.deleted.lock().clone();
     assert!(old.len() == 1 && old[0].1.display().to_string().ends_with("-delete"));
+}
+
+#[test]
+fn a_partition_that_is_not_open_can_be_deleted() {
+    let disk = disk();
+    let dirs = open(&disk);
+    drop(partition(&dirs, "t", OLD).expect("made"));
+    let tp = TopicPartition::new("t", 0);
+    assert!(dirs.delete_unopened(&tp, OLD, 0, 0).expect("the disk is fine"));
+    assert!(!dirs.delete_unopened(&tp, OLD, 0, 0).expect("there is none"));
+    assert!(disk.stat(&Path::new(DIR).join("t-0")).expect("a disk").is_none());
+    dirs.purge_deleted(1);
+    assert!(open(&disk.kill()).strays(|_| false).is_empty());
 }
 
 #[test]

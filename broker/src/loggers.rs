@@ -71,6 +71,27 @@ pub fn directives(levels: &BTreeMap<String, String>) -> String {
     parts.collect::<Vec<_>>().join(",")
 }
 
+/// One line of the log for what may happen a thousand times a second.
+#[derive(Default)]
+pub struct Seldom {
+    next_ms: i64,
+    left_out: usize,
+}
+
+impl Seldom {
+    const EVERY_MS: i64 = 10_000;
+
+    /// Whether to say it now; then how often it was not said before.
+    pub fn say(&mut self, now_ms: i64) -> Option<usize> {
+        if now_ms < self.next_ms {
+            self.left_out += 1;
+            return None;
+        }
+        self.next_ms = now_ms.saturating_add(Self::EVERY_MS);
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Loggers, directives};
@@ -84,5 +105,12 @@ mod tests {
             text.contains("storage=trace") && text.contains("kraft=info,info,storage=trace"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_happens_often_is_said_seldom() {
+        let mut seldom = super::Seldom::default();
+        let said = [0, 1, 9_999, 10_000, 10_001, 30_000].map(|now_ms| seldom.say(now_ms));
+        assert_eq!(said, [Some(0), None, None, Some(2), None, Some(1)]);
     }
 }

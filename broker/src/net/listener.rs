@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use super::connection::{self, Closed};
 use super::{ConnInfo, connection::serve};
 use crate::env::{Accepted, CONNECTION, Listener};
+use crate::loggers::Seldom;
 use crate::node::Node;
 
 /// How long accepting pauses when the machine refuses (out of descriptors, for example).
@@ -56,27 +57,6 @@ impl Connections {
             }
         }
         self.total.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// One line of the log for what may happen a thousand times a second.
-#[derive(Default)]
-struct Seldom {
-    next_ms: i64,
-    left_out: usize,
-}
-
-impl Seldom {
-    const EVERY_MS: i64 = 10_000;
-
-    /// Whether to say it now; then how often it was not said before.
-    fn say(&mut self, now_ms: i64) -> Option<usize> {
-        if now_ms < self.next_ms {
-            self.left_out += 1;
-            return None;
-        }
-        self.next_ms = now_ms.saturating_add(Self::EVERY_MS);
-        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -168,9 +148,8 @@ async fn run(conn: Box<dyn crate::env::Conn>, info: Arc<ConnInfo>, node: &Arc<No
     match ended {
         Ok(()) => {}
         Err(Closed::Request(reason)) => tracing::info!(%peer, reason, "connection closed"),
-        Err(error @ (Closed::Frame(_) | Closed::Idle)) => {
-            tracing::info!(%peer, %error, "connection closed");
-        }
+        Err(error @ Closed::Frame(_)) => tracing::info!(%peer, %error, "connection closed"),
+        Err(error @ Closed::Idle) => tracing::debug!(%peer, %error, "connection closed"),
         Err(connection::Closed::Io(error)) => tracing::debug!(%peer, %error, "connection lost"),
     }
 }
@@ -179,7 +158,7 @@ async fn run(conn: Box<dyn crate::env::Conn>, info: Arc<ConnInfo>, node: &Arc<No
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use super::{Connections, Seldom};
+    use super::Connections;
 
     #[test]
     fn limits_hold_for_all_and_for_each_address() {
@@ -193,12 +172,5 @@ mod tests {
         connections.leave(ip(1));
         assert!(connections.enter(ip(3), 3, 2));
         assert_eq!(connections.total(), 3);
-    }
-
-    #[test]
-    fn what_happens_often_is_said_seldom() {
-        let mut seldom = Seldom::default();
-        let said = [0, 1, 9_999, 10_000, 10_001, 30_000].map(|now_ms| seldom.say(now_ms));
-        assert_eq!(said, [Some(0), None, None, Some(2), None, Some(1)]);
     }
 }

@@ -13,6 +13,7 @@ use storage::flush::{Dirty, FlushError, Flusher as Engine};
 use tokio::sync::Notify;
 
 use super::Partition;
+use super::room::Room;
 use crate::env::Clock;
 
 /// Told which partitions moved their watermark, after every group.
@@ -61,6 +62,7 @@ impl Drop for Drain {
 pub struct Flusher {
     group: Mutex<Group>,
     wake: Notify,
+    pub room: Room,
 }
 
 #[derive(Default)]
@@ -81,9 +83,8 @@ impl Group {
 }
 
 impl Flusher {
-    #[expect(clippy::new_without_default, reason = "a flusher without a thread is no flusher")]
-    pub fn new() -> Flusher {
-        Flusher { group: Mutex::new(Group::default()), wake: Notify::new() }
+    pub fn new(room: Room) -> Flusher {
+        Flusher { group: Mutex::new(Group::default()), wake: Notify::new(), room }
     }
 
     /// Puts a partition into the open group. It must not be in it already.
@@ -128,6 +129,7 @@ impl Flusher {
             let stop = group.stop;
             if !group.partitions.is_empty() {
                 sync_group(&mut engine, &group.partitions, clock.wall_ms());
+                self.room.look(clock.wall_ms());
                 progress.flushed(&group.partitions);
             }
             group.wakers.into_iter().for_each(Waker::wake);

@@ -5,11 +5,13 @@
 //! are `waits.rs`, the map of all partitions is `table.rs`.
 
 pub mod flush;
+pub mod room;
 pub mod state;
 pub mod table;
 pub mod waits;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicUsize, Ordering};
 use std::task::Waker;
@@ -165,6 +167,11 @@ impl Partition {
         records: i64,
         append: &Append<'_>,
     ) -> Result<Written, WriteError> {
+        if append.origin == Origin::Client && !self.flusher.room.is_there(append.now_ms) {
+            let path = PathBuf::from(self.tp.to_string());
+            let full = StorageError::Full { what: "append to", path };
+            return Err(WriteError::Log(AppendError::Storage(full)));
+        }
         let mut state = self.state.lock();
         // Under the lock: a log that was closed or renamed away takes nothing more.
         if state.closed || self.is_offline() {

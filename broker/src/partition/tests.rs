@@ -16,6 +16,7 @@ use storage::producers::Origin;
 use uuid::Uuid;
 
 use super::flush::{Flusher, sync_group};
+use super::room::Room;
 use super::{Append, Partition, WriteError, Written};
 use crate::config::{Config, DynamicConfig, TopicSettings};
 
@@ -42,7 +43,8 @@ impl World {
         let config = LogConfig::default();
         let log = Log::create(disk.shared(), &path, tp, topic_id, config, 0).expect("a log");
         let settings = Arc::new(ArcSwap::from_pointee(settings));
-        let partition = Partition::new(0, 0, log, topic_id, settings, Arc::new(Flusher::new()));
+        let flusher = Arc::new(Flusher::new(Room::new(disk.shared(), DIR.into())));
+        let partition = Partition::new(0, 0, log, topic_id, settings, flusher);
         partition.become_leader(1, [0].into());
         let (config, dir) = (FlushConfig::default(), Path::new(DIR));
         let opened = Engine::open(disk.shared(), dir, config, Box::new(InTurn), 1, false);
@@ -122,6 +124,21 @@ fn a_partition_deleted_while_it_is_flushed_does_not_stop_the_flusher() {
     world.engine.flush(std::slice::from_ref(&dirty), 1).expect("not a failure");
     world.partition.end_flush(&dirty);
     assert_eq!(world.partition.high_watermark(), 0);
+}
+
+#[test]
+fn a_disk_that_is_nearly_full_takes_no_records_of_clients() {
+    let world = World::new(settings());
+    world.append(None).expect("there is room");
+    let space = world.disk.space(Path::new(DIR)).expect("a disk");
+    world.disk.set_capacity(space.total - space.usable);
+    world.partition.flusher.room.look(1);
+    let Err(WriteError::Log(error)) = world.append(None) else { panic!("appended") };
+    let code = crate::errors::append_code(&error);
+    assert_eq!(code, protocol_compat::error::ErrorCode::KafkaStorageError);
+    world.disk.set_capacity(1 << 30);
+    world.partition.flusher.room.look(1);
+    world.append(None).expect("there is room again");
 }
 
 #[test]

@@ -35,8 +35,8 @@ const SNAPSHOT_BYTES: usize = 8 << 20;
 /// With less room than this on its disk the metadata log is left alone: a write that fails there
 /// ends the process.
 const ROOM_BYTES_MIN: u64 = 32 << 20;
-/// A deletion makes room, and may use the reserve.
-const ROOM_TO_DELETE_BYTES_MIN: u64 = 8 << 20;
+/// A deletion makes room, and may use the reserve: clients' records stop before it is gone.
+const ROOM_TO_DELETE_BYTES_MIN: u64 = 1 << 20;
 /// How often an idle node tells the controller that it is alive.
 const HEARTBEAT_MS: i64 = 2_000;
 

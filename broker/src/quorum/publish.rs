@@ -136,6 +136,7 @@ impl Publisher {
                 }
                 gone.insert(partition.tp.clone());
             }
+            gone.extend(self.delete_unopened(topic, &handle, now_ms));
         }
         if deleted.is_empty() {
             return;
@@ -144,6 +145,30 @@ impl Publisher {
             tracing::warn!(%error, "deleted partitions are still in the checkpoints");
         }
         self.forget_offsets(deleted);
+    }
+
+    /// Those of a deleted topic that are here and could not be opened, or made.
+    fn delete_unopened(
+        &self,
+        topic: &Topic,
+        handle: &TopicHandle,
+        now_ms: i64,
+    ) -> Vec<TopicPartition> {
+        let mut gone = Vec::new();
+        let delay_ms = handle.settings.load().file_delete_delay_ms;
+        for index in (0..topic.partition_count()).filter(|at| handle.partition(*at).is_none()) {
+            let tp = TopicPartition { topic: Arc::clone(&topic.name), partition: index };
+            let unique = self.env.rng.uuid();
+            match self.dirs.delete_unopened(&tp, unique, delay_ms, now_ms) {
+                Ok(was_here) if was_here => {
+                    self.progress.partition_tried_again();
+                    gone.push(tp);
+                }
+                Ok(_) => {}
+                Err(error) => tracing::error!(partition = %tp, %error, "not deleted yet"),
+            }
+        }
+        gone
     }
 
     /// Lets the coordinators drop the offsets of deleted topics, in the background.
@@ -214,17 +239,16 @@ impl Publisher {
 
     /// Tries again what the disk had no room for; quiet while it still has none.
     pub fn make_again(self: &Arc<Self>) {
-        let unmade = std::mem::take(&mut *self.unmade.lock());
-        let (by_id, has_room) = (self.partitions.load(), self.has_room());
-        let wanted = unmade.into_iter().filter(|at| by_id.by_id(&at.topic.id).is_some());
-        for at in wanted {
-            if !has_room {
-                self.unmade.lock().push(at);
-                continue;
-            }
-            tracing::info!(topic = %at.topic.name, partition = at.index, "tried again");
+        if self.unmade.lock().is_empty() || !self.has_room() {
+            return;
+        }
+        for at in std::mem::take(&mut *self.unmade.lock()) {
             self.progress.partition_tried_again();
-            self.open_some(&[at]);
+            // Deleted meanwhile, maybe.
+            if self.partitions.load().by_id(&at.topic.id).is_some() {
+                tracing::info!(topic = %at.topic.name, partition = at.index, "tried again");
+                self.open_some(&[at]);
+            }
         }
     }
 

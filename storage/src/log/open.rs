@@ -311,6 +311,12 @@ fn metadata_text(topic_id: Uuid) -> String {
     format!("version: 0\ntopic_id: {}", topic_id_text(topic_id))
 }
 
+/// Whose log lies in `dir`, for who does not want to open it; `None` where that is not known.
+pub fn topic_id_in(disk: &dyn Disk, dir: &Path) -> Option<Uuid> {
+    let bytes = read_to_vec(disk, &dir.join(METADATA_FILE), METADATA_MAX).ok()?;
+    topic_id_of(&bytes)
+}
+
 /// Reads `partition.metadata`.
 fn topic_id_of(bytes: &[u8]) -> Option<Uuid> {
     let text = std::str::from_utf8(bytes).ok()?;
