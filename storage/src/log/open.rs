@@ -255,6 +255,10 @@ impl Log {
         self.producers = self.producers_at(end_offset, now_ms, report)?;
         let aborts = self.active.segment.aborted(&*self.disk)?.len();
         self.flush = FlushState::new(end_offset, size, aborts);
+        if end_offset > 0 && !self.snapshots.contains(&end_offset) {
+            // Or every start reads the batches again, and Kafka takes it for "no producers".
+            self.flush.touch();
+        }
         report.clean = true;
         Ok(true)
     }

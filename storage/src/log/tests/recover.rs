@@ -199,6 +199,24 @@ fn a_clean_open_is_cheap() {
     assert_eq!(reads(550), reads(50));
 }
 
+/// The batches are read once; closing writes the snapshot though nothing was appended.
+#[test]
+fn a_clean_open_that_lacks_its_snapshot() {
+    let mut rig = twenty_five();
+    rig.restart();
+    let snapshot = "00000000000000000025.snapshot";
+    let want = rig.bytes(snapshot);
+    rig.disk.remove_file(&rig.path(snapshot)).expect("a removal");
+    rig.disk.sync_dir(&rig.path("")).expect("a sync");
+    for reads_batches in [true, false] {
+        rig.restart();
+        assert!(rig.report.clean);
+        assert_eq!(rig.report.batches >= 5, reads_batches, "{:?}", rig.report);
+        assert_eq!(rig.log.producers().get(1).map(|producer| producer.last_sequence()), Some(24));
+    }
+    assert_eq!(rig.bytes(snapshot), want);
+}
+
 #[test]
 fn a_clean_stop_that_was_none() {
     let mut rig = twenty_five();
