@@ -39,8 +39,10 @@ fn power_loop() {
         }
         std::thread::sleep(Duration::from_millis(chance.between(0, 400)));
         // The wire dies with the disk. ext4 may answer a sync that the shutdown overtakes with
-        // success (jbd2 no longer finds the aborted transaction), and an acknowledgement that
-        // leaves after the cut is one that no real power cut lets out.
+        // success (jbd2 no longer finds the aborted transaction): of six writers that do nothing
+        // but write, sync and count, one in sixty misses its last block then, and none does when
+        // they are stopped first. An acknowledgement that leaves after the cut is one that no
+        // real power cut lets out.
         broker.freeze();
         image.cut_power().expect("the power goes");
         broker.kill();

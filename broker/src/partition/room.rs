@@ -11,7 +11,7 @@ use storage::disk::Disk;
 pub const RESERVE_BYTES: u64 = 16 << 20;
 
 /// On a small disk the reserve is this part of it.
-const RESERVE_PART: u64 = 8;
+pub const RESERVE_PART: u64 = 8;
 
 /// While there is too little room, it is looked at this often.
 const LOOK_EVERY_MS: i64 = 250;

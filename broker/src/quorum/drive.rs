@@ -17,12 +17,14 @@ use kraft::image::Image;
 use kraft::raft::{Entry, Outputs, RaftConfig, RaftError, RaftNode};
 use kraft::record::{MetadataRecord, decode_batch, encode_batch};
 use protocol_compat::error::ErrorCode;
+use storage::disk::Space;
 use tokio::sync::{mpsc, oneshot};
 
 use super::publish::Publisher;
 use super::{Job, Quorum, QuorumError};
 use crate::env::Env;
 use crate::node::Node;
+use crate::partition::room;
 use crate::progress::Phase;
 
 /// Requests that go into one entry.
@@ -32,11 +34,16 @@ const BATCH_RECORDS_MAX: usize = 10_000;
 /// A snapshot is taken after this many entries, or this many bytes of them.
 const SNAPSHOT_ENTRIES: u64 = 4096;
 const SNAPSHOT_BYTES: usize = 8 << 20;
-/// With less room than this on its disk the metadata log is left alone: a write that fails there
-/// ends the process.
-const ROOM_BYTES_MIN: u64 = 32 << 20;
-/// A deletion makes room, and may use the reserve: clients' records stop before it is gone.
-const ROOM_TO_DELETE_BYTES_MIN: u64 = 1 << 20;
+/// With less room than this on its disk, or a quarter of a small one, nothing new is made: a write
+/// of the metadata log that fails for lack of room ends the process.
+const ROOM_TO_GROW_BYTES: u64 = 32 << 20;
+const ROOM_TO_GROW_PART: u64 = 4;
+/// What keeps a node going (settings, producer ids) may use half of what clients' records leave.
+const ROOM_TO_GO_ON_BYTES: u64 = room::RESERVE_BYTES / 2;
+const ROOM_TO_GO_ON_PART: u64 = room::RESERVE_PART * 2;
+/// A deletion makes room.
+const ROOM_TO_DELETE_BYTES: u64 = 1 << 20;
+const ROOM_TO_DELETE_PART: u64 = room::RESERVE_PART * 16;
 /// How often an idle node tells the controller that it is alive.
 const HEARTBEAT_MS: i64 = 2_000;
 
@@ -214,7 +221,7 @@ impl Driver {
     fn serve(&mut self, jobs: Vec<Job>) -> Result<(), QuorumError> {
         let mut records = Vec::new();
         let mut answers = Vec::new();
-        let room_bytes = self.room_bytes();
+        let room = self.room();
         for job in jobs {
             let now_ms = self.env.clock.mono_ms();
             let rng = Arc::clone(&self.env.rng);
@@ -225,7 +232,7 @@ impl Driver {
                 continue;
             };
             let decision = controller.decide(now_ms, &mut random, &job.request);
-            if !decision.records.is_empty() && room_bytes < room_needed(&job.request) {
+            if !decision.records.is_empty() && room.usable < room_needed(&job.request, room.total) {
                 // The caller may be gone.
                 let _ = job.reply.send(Err(ErrorCode::KafkaStorageError));
                 continue;
@@ -241,23 +248,25 @@ impl Driver {
     }
 
     /// How much room the disk of the metadata log has; tells when it becomes too little, and
-    /// enough. The start does not ask: it needs its two entries, and fails clearly without.
-    fn room_bytes(&mut self) -> u64 {
+    /// enough.
+    /// The start does not ask: it needs its two entries, and fails clearly without.
+    fn room(&mut self) -> Space {
+        let plenty = Space { total: u64::MAX, usable: u64::MAX };
         if self.node.progress.phase() < Phase::Ready {
-            return u64::MAX;
+            return plenty;
         }
         let dir = self.node.runtime().config.fixed().metadata_dir();
-        let room_bytes = self.env.disk.space(&dir).map_or(u64::MAX, |space| space.usable);
-        let is_short = room_bytes < ROOM_BYTES_MIN;
+        let room = self.env.disk.space(&dir).unwrap_or(plenty);
+        let is_short = room.usable < room_to_grow(room.total);
         if is_short != self.is_short {
-            let dir = dir.display();
+            let (dir, usable) = (dir.display(), room.usable);
             match is_short {
-                true => tracing::error!(%dir, room_bytes, "disk full: no changes of metadata"),
-                false => tracing::info!(%dir, room_bytes, "room again: metadata may change"),
+                true => tracing::error!(%dir, usable, "disk full: no topics are created"),
+                false => tracing::info!(%dir, usable, "room again: topics may be created"),
             }
             self.is_short = is_short;
         }
-        room_bytes
+        room
     }
 
     /// Fencing, preferred leaders: what the controller does unasked.
@@ -395,12 +404,21 @@ impl Driver {
     }
 }
 
-/// How much room must be left for a request that changes something.
-fn room_needed(request: &ControllerRequest) -> u64 {
+/// How much room must be left, on a disk of `total` bytes, for a request that changes something.
+fn room_needed(request: &ControllerRequest, total: u64) -> u64 {
+    use ControllerRequest as Request;
     match request {
-        ControllerRequest::DeleteTopics(_) => ROOM_TO_DELETE_BYTES_MIN,
-        _ => ROOM_BYTES_MIN,
+        Request::CreateTopics(_)
+        | Request::CreatePartitions(_)
+        | Request::AlterReassignments(_)
+        | Request::UpdateFeatures(_) => room_to_grow(total),
+        Request::DeleteTopics(_) => ROOM_TO_DELETE_BYTES.min(total / ROOM_TO_DELETE_PART),
+        _ => ROOM_TO_GO_ON_BYTES.min(total / ROOM_TO_GO_ON_PART),
     }
+}
+
+fn room_to_grow(total: u64) -> u64 {
+    ROOM_TO_GROW_BYTES.min(total / ROOM_TO_GROW_PART)
 }
 
 fn decode(data: &Bytes) -> Result<Vec<MetadataRecord>, QuorumError> {
@@ -418,15 +436,23 @@ fn answer_all(
 
 #[cfg(test)]
 mod tests {
-    use kraft::controller::{AllocateProducerIds, ControllerRequest, DeleteTopics};
+    use kraft::controller::{AllocateProducerIds, ControllerRequest, CreateTopics, DeleteTopics};
 
-    use super::{ROOM_BYTES_MIN, room_needed};
+    use super::room_needed;
+    use crate::partition::room::{RESERVE_BYTES, RESERVE_PART};
 
     #[test]
     fn the_last_room_is_kept_for_what_makes_room() {
         let ids = AllocateProducerIds { broker_id: 0, broker_epoch: 1 };
-        assert_eq!(room_needed(&ControllerRequest::AllocateProducerIds(ids)), ROOM_BYTES_MIN);
-        let deletion = DeleteTopics { topics: Vec::new() };
-        assert!(room_needed(&ControllerRequest::DeleteTopics(deletion)) < ROOM_BYTES_MIN);
+        let ids = ControllerRequest::AllocateProducerIds(ids);
+        let creation = CreateTopics { topics: Vec::new(), validate_only: false };
+        let creation = ControllerRequest::CreateTopics(creation);
+        let deletion = ControllerRequest::DeleteTopics(DeleteTopics { topics: Vec::new() });
+        for total in [1 << 20, 64 << 20, 1 << 40] {
+            let left_by_records = RESERVE_BYTES.min(total / RESERVE_PART);
+            assert!(room_needed(&creation, total) > left_by_records);
+            assert!(room_needed(&ids, total) < left_by_records);
+            assert!(room_needed(&deletion, total) < room_needed(&ids, total));
+        }
     }
 }
