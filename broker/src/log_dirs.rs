@@ -17,7 +17,7 @@ use storage::checkpoint::{
 use storage::dirs::{DirError, LogDir, Owner};
 use storage::disk::Disk;
 use storage::errors::StorageError;
-use storage::log::{Log, LogStart, delete_dir_name, topic_id_in};
+use storage::log::{Log, LogStart, delete_dir_name, stray_dir_name, topic_id_in};
 use uuid::Uuid;
 
 use crate::config::TopicSettings;
@@ -175,7 +175,7 @@ impl LogDirs {
     ) -> Result<Partition, StorageError> {
         let (index, known) = self.place(&wanted.tp);
         let dir = &self.dirs[index];
-        let is_here = known && self.is_ours(dir, &wanted, now_ms)?;
+        let is_here = known && self.is_ours(dir, &wanted)?;
         let log = match is_here {
             true => self
                 .open_log(dir, &wanted, now_ms)
@@ -215,32 +215,30 @@ impl LogDirs {
         Ok(log)
     }
 
-    /// Whether the directory holds the topic's log. One of a deleted topic of the same name makes
-    /// way, unopened: it may be damaged.
-    fn is_ours(&self, dir: &Dir, wanted: &Wanted, now_ms: i64) -> Result<bool, StorageError> {
-        let Wanted { tp, topic_id, settings } = wanted;
+    /// Whether the directory holds the topic's log. One of an earlier topic of the same name makes
+    /// way, unopened: it may be damaged. It is kept: a topic that is deleted takes its directories
+    /// along, so one that is still here may be all that is left of lost metadata.
+    fn is_ours(&self, dir: &Dir, wanted: &Wanted) -> Result<bool, StorageError> {
+        let Wanted { tp, topic_id, .. } = wanted;
         let path = dir.log_dir.partition_path(tp);
         if topic_id_in(&*self.disk, &path).is_none_or(|found| found == *topic_id) {
             return Ok(true);
         }
-        self.rename_away(dir, tp, *topic_id, settings.load().file_delete_delay_ms, now_ms)?;
+        let name = stray_dir_name(tp, &topic_id.simple().to_string());
+        tracing::warn!(partition = %tp, kept_as = name, "directory of another topic of this name");
+        self.rename(dir, tp, name)?;
         Ok(false)
     }
 
-    fn rename_away(
+    fn rename(
         &self,
         dir: &Dir,
         tp: &TopicPartition,
-        unique: Uuid,
-        delay_ms: i64,
-        now_ms: i64,
-    ) -> Result<(), StorageError> {
-        let path = dir.log_dir.partition_path(tp);
-        let name = delete_dir_name(tp, &unique.simple().to_string());
-        let to = dir.log_dir.path().join(name);
+        name: String,
+    ) -> Result<PathBuf, StorageError> {
+        let (path, to) = (dir.log_dir.partition_path(tp), dir.log_dir.path().join(name));
         self.disk.rename(&path, &to).map_err(|error| StorageError::io("rename", &path, error))?;
-        self.deleted.lock().push((now_ms.saturating_add(delay_ms), to));
-        Ok(())
+        Ok(to)
     }
 
     /// Deletes a partition that could not be opened; whether there was one.
@@ -256,7 +254,8 @@ impl LogDirs {
     ) -> Result<bool, StorageError> {
         let place = self.places.lock().get(tp).and_then(|&index| self.dirs.get(index));
         let Some(dir) = place else { return Ok(false) };
-        self.rename_away(dir, tp, unique, delay_ms, now_ms)?;
+        let to = self.rename(dir, tp, delete_dir_name(tp, &unique.simple().to_string()))?;
+        self.deleted.lock().push((now_ms.saturating_add(delay_ms), to));
         self.places.lock().remove(tp);
         Ok(true)
     }

@@ -13,6 +13,7 @@ use storage::checkpoint::{RECOVERY_POINTS, read_offsets};
 use storage::dirs::Owner;
 use storage::disk::{Disk, OpenMode, SimConfig, SimDisk};
 use storage::errors::StorageError;
+use storage::log::stray_dir_name;
 use storage::producers::Origin;
 use uuid::Uuid;
 
@@ -132,7 +133,7 @@ fn a_deleted_partition_leaves_the_checkpoints() {
 }
 
 #[test]
-fn a_directory_of_a_deleted_topic_makes_way() {
+fn a_directory_of_an_earlier_topic_makes_way_and_is_kept() {
     let disk = disk();
     let dirs = open(&disk);
     let old = partition(&dirs, "t", OLD).expect("made");
@@ -145,11 +146,13 @@ fn a_directory_of_a_deleted_topic_makes_way() {
     disk.open(&path, OpenMode::Write).and_then(|file| file.set_len(9)).expect("it is there");
     let dirs = open(&disk);
     let is_known = |tp: &TopicPartition| &*tp.topic != "t";
-    assert_eq!(dirs.strays(is_known), [TopicPartition::new("t", 0)]);
+    let tp = TopicPartition::new("t", 0);
+    assert_eq!(dirs.strays(is_known), [tp.clone()]);
     let new = partition(&dirs, "t", NEW).expect("made");
     assert_eq!(new.log_end_offset(), 0);
-    let old = dirs.deleted.lock().clone();
-    assert!(old.len() == 1 && old[0].1.display().to_string().ends_with("-delete"));
+    assert!(dirs.deleted.lock().is_empty());
+    let kept = dirs.dirs[0].log_dir.path().join(stray_dir_name(&tp, &NEW.simple().to_string()));
+    assert!(disk.stat(&kept.join("00000000000000000000.log")).expect("a disk").is_some());
 }
 
 #[test]

@@ -42,7 +42,7 @@ use uuid::Uuid;
 
 pub use append::Appended;
 pub use config::LogConfig;
-pub use names::{METADATA_FILE, delete_dir_name};
+pub use names::{METADATA_FILE, delete_dir_name, stray_dir_name};
 pub use open::topic_id_in;
 pub use recover::{Cut, LogStart, Recovered};
 pub use retain::Retained;

@@ -87,7 +87,17 @@ pub(crate) fn parse(name: &str) -> Option<(i64, Kind, Suffix)> {
 /// The directory name of a partition that is being deleted: `<topic>-<partition>.<32 hex>-delete`,
 /// the topic cut so that it fits 255 bytes (Kafka `LocalLog.logDeleteDirName`).
 pub fn delete_dir_name(tp: &TopicPartition, unique_hex: &str) -> String {
-    let suffix = format!("-{}.{unique_hex}-delete", tp.partition);
+    dir_name(tp, unique_hex, "delete")
+}
+
+/// The directory name of a partition that no topic has any more, kept for somebody to look at:
+/// `<topic>-<partition>.<32 hex>-stray`, cut likewise (Kafka `LocalLog.logStrayDirName`).
+pub fn stray_dir_name(tp: &TopicPartition, unique_hex: &str) -> String {
+    dir_name(tp, unique_hex, "stray")
+}
+
+fn dir_name(tp: &TopicPartition, unique_hex: &str, what: &str) -> String {
+    let suffix = format!("-{}.{unique_hex}-{what}", tp.partition);
     let keep = NAME_MAX.saturating_sub(suffix.len());
     // Legal topic names are ASCII, so a byte is a character.
     let topic: String = tp.topic.chars().take(keep).collect();
@@ -135,6 +145,7 @@ mod tests {
         let hex = "0123456789abcdef0123456789abcdef";
         let tp = TopicPartition::new("orders", 3);
         assert_eq!(delete_dir_name(&tp, hex), format!("orders-3.{hex}-delete"));
+        assert_eq!(stray_dir_name(&tp, hex), format!("orders-3.{hex}-stray"));
         let tp = TopicPartition::new("t".repeat(249), 1234);
         let name = delete_dir_name(&tp, hex);
         assert_eq!(name.len(), 255);
