@@ -301,10 +301,25 @@ pub fn read(bootstrap: &str, topic: &str, partition: i32, count: usize) -> Vec<G
     poll(&assigned(bootstrap, topic, partition, Offset::Beginning), count)
 }
 
-/// Low and high watermark.
+/// Low and high watermark. Waits for a partition that the broker does not know yet: Kafka answers
+/// CreateTopics before its broker has the topic.
 pub fn watermarks(bootstrap: &str, topic: &str, partition: i32) -> (i64, i64) {
     let probe: BaseConsumer = base(bootstrap).create().expect("no client");
-    probe.fetch_watermarks(topic, partition, PATIENCE).expect("no watermarks")
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match probe.fetch_watermarks(topic, partition, PATIENCE) {
+            Ok(marks) => return marks,
+            Err(error) if Instant::now() > deadline => panic!("no watermarks: {error}"),
+            Err(error) => assert!(is_unknown(&error), "no watermarks: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn is_unknown(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(code(error), Code::UnknownPartition | Code::UnknownTopic)
+        || matches!(code(error), Code::UnknownTopicOrPartition)
 }
 
 /// An admin client whose calls wait.
@@ -389,10 +404,22 @@ impl Admin {
         only(done.map_err(|error| code(&error))?)
     }
 
+    /// A topic's settings. The client gives no entries where the broker gave an error, as Kafka does
+    /// for a moment after CreateTopics: then it asks again.
+    pub fn settings(&self, topic: &str) -> ConfigResource {
+        let mut all = None;
+        until("the topic is described", || {
+            let answer = self.describe(&ResourceSpecifier::Topic(topic)).expect("cannot describe");
+            let known = !answer.entries.is_empty();
+            all = Some(answer);
+            known
+        });
+        all.expect("asked at least once")
+    }
+
     /// A topic's setting as DescribeConfigs shows it.
     pub fn setting(&self, topic: &str, name: &str) -> Option<String> {
-        let all = self.describe(&ResourceSpecifier::Topic(topic)).expect("cannot describe");
-        all.get(name).and_then(|entry| entry.value.clone())
+        self.settings(topic).get(name).and_then(|entry| entry.value.clone())
     }
 
     /// AlterConfigs: the settings not named go back to their defaults.

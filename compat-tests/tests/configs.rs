@@ -41,7 +41,7 @@ fn defaults_of_a_topic() {
 fn what_was_set_is_described_with_its_source() {
     let admin = Admin::new(broker());
     let topic = admin.topic(1, &[("retention.ms", "12345678")]);
-    let all = admin.describe(&ResourceSpecifier::Topic(&topic)).expect("described");
+    let all = admin.settings(&topic);
     let set = all.get("retention.ms").expect("an entry");
     assert_eq!(set.value.as_deref(), Some("12345678"));
     assert_eq!(set.source, ConfigSource::DynamicTopic);
@@ -54,7 +54,7 @@ fn what_was_set_is_described_with_its_source() {
 fn every_topic_setting_of_kafka_is_described() {
     let admin = Admin::new(broker());
     let topic = admin.topic(1, &[]);
-    let all = admin.describe(&ResourceSpecifier::Topic(&topic)).expect("described");
+    let all = admin.settings(&topic);
     let names = "cleanup.policy compression.type delete.retention.ms file.delete.delay.ms \
         flush.messages flush.ms index.interval.bytes max.compaction.lag.ms max.message.bytes \
         message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type \
