@@ -338,16 +338,22 @@ impl LogDirs {
         Ok(())
     }
 
-    /// Removes directories of deleted partitions when their time has come.
-    pub fn purge_deleted(&self, now_ms: i64) {
+    /// Whether a disk is so full that clients' records are refused.
+    pub fn is_short(&self) -> bool {
+        self.dirs.iter().any(|dir| dir.flusher.room.is_short())
+    }
+
+    /// Removes directories of deleted partitions, those of which it is time or all.
+    pub fn purge_deleted(&self, now_ms: i64, all: bool) {
         let due: Vec<PathBuf> = {
             let mut deleted = self.deleted.lock();
-            deleted.extract_if(.., |(at_ms, _)| *at_ms <= now_ms).map(|(_, path)| path).collect()
+            let due = deleted.extract_if(.., |(at_ms, _)| all || *at_ms <= now_ms);
+            due.map(|(_, path)| path).collect()
         };
         for path in due {
             if let Err(error) = self.disk.remove_dir_all(&path) {
                 tracing::warn!(dir = %path.display(), %error, "not removed, tried again later");
-                self.deleted.lock().push((now_ms + PURGE_RETRY_MS, path));
+                self.deleted.lock().push((now_ms.saturating_add(PURGE_RETRY_MS), path));
             }
         }
     }

@@ -164,7 +164,7 @@ fn a_partition_that_is_not_open_can_be_deleted() {
     assert!(dirs.delete_unopened(&tp, OLD, 0, 0).expect("the disk is fine"));
     assert!(!dirs.delete_unopened(&tp, OLD, 0, 0).expect("there is none"));
     assert!(disk.stat(&Path::new(DIR).join("t-0")).expect("a disk").is_none());
-    dirs.purge_deleted(1);
+    dirs.purge_deleted(1, false);
     assert!(open(&disk.kill()).strays(|_| false).is_empty());
 }
 

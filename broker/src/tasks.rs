@@ -96,12 +96,13 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
     let (mut retention_at, mut checkpoint_at) =
         (after(begin, first_ms), after(begin, checkpoint_ms));
     let (mut purge_at, mut producers_at) = (after(begin, first_ms), after(begin, producers_ms));
+    let mut room_at = after(begin, ROOM_CHECK_MS);
     loop {
         let relaxed =
             node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
         let now = clock.mono_ms();
         let flush_at = if relaxed { now + FLUSH_CHECK_MS } else { i64::MAX };
-        let next = [retention_at, checkpoint_at, flush_at, purge_at, producers_at];
+        let next = [retention_at, checkpoint_at, flush_at, purge_at, producers_at, room_at];
         let next = next.into_iter().min().unwrap_or(retention_at);
         tokio::select! {
             biased;
@@ -116,13 +117,19 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
             }
         }
         if now >= retention_at {
-            retain(&node);
+            retain(&node, clock.wall_ms());
             retention_at = after(now, retention_ms);
         }
         if now >= purge_at {
-            let wall_ms = clock.wall_ms();
-            node.dirs.purge_deleted(wall_ms);
+            node.dirs.purge_deleted(clock.wall_ms(), false);
             purge_at = after(now, retention_ms.min(PURGE_CHECK_MS));
+        }
+        if now >= room_at {
+            if node.dirs.is_short() {
+                retain(&node, i64::MAX);
+                node.dirs.purge_deleted(clock.wall_ms(), true);
+            }
+            room_at = after(now, ROOM_CHECK_MS);
         }
         if now >= producers_at {
             let wall_ms = clock.wall_ms();
@@ -141,13 +148,17 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
 /// How often deleted partitions are looked at; their files go after `file.delete.delay.ms`.
 const PURGE_CHECK_MS: i64 = 30_000;
 
-fn retain(node: &Node) {
+/// How often it is seen whether a disk is full: then nothing waits for `file.delete.delay.ms`.
+const ROOM_CHECK_MS: i64 = 1_000;
+
+/// Applies retention; files that were to be removed by `purge_ms` go.
+fn retain(node: &Node, purge_ms: i64) {
     let now_ms = node.env.clock.wall_ms();
     for partition in node.partitions.all() {
         let watermark = partition.high_watermark();
         let tp = &partition.tp;
         let outcome = partition.with_log(|log| {
-            log.purge_deleted(now_ms);
+            log.purge_deleted(purge_ms);
             log.retain(watermark, now_ms)
         });
         match outcome {

@@ -8,10 +8,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use compat_tests::broker::Broker;
-use compat_tests::client::{self, Admin, Sender};
+use compat_tests::client::{self, Admin, Rec, Sender};
 use compat_tests::image::{Image, free_bytes};
+use compat_tests::incremental::{Change, alter_topic};
 use compat_tests::load::{self, Load, Plan};
 use rdkafka::Offset;
+use rdkafka::error::RDKafkaErrorCode;
 
 const MIB: u64 = 1 << 20;
 
@@ -55,6 +57,30 @@ fn wait_full(load: &Load, broker: &mut Broker) {
     }
 }
 
+/// A topic of some 40 MiB, to be deleted.
+fn ballast(broker: &Broker) -> String {
+    let settings = [("segment.bytes", "1048576")];
+    let topic = Admin::new(&broker.bootstrap).topic(1, &settings);
+    let value = "b".repeat(500_000);
+    Sender::new(&broker.bootstrap, &[]).fill(&topic, 0, (0..80).map(|_| value.clone()));
+    topic
+}
+
+/// What a full disk refuses, by Kafka's name for it, and what it must not.
+fn check_when_full(broker: &Broker, early_topic: &str, growing: &str) {
+    let got = client::read(&broker.bootstrap, early_topic, 0, 100);
+    assert_eq!(got.len(), 100, "reads go on");
+    let plain = [("enable.idempotence", "false"), ("retries", "0")];
+    let sent = Sender::new(&broker.bootstrap, &plain)
+        .send_one(&Rec::to(early_topic).partition(0).value("late"));
+    assert_eq!(sent, Err(RDKafkaErrorCode::KafkaStorageError));
+    let admin = Admin::new(&broker.bootstrap);
+    assert_eq!(admin.create("one-more", 1, &[]), Err(RDKafkaErrorCode::KafkaStorageError));
+    // A lower retention is how room is made.
+    let lower = [Change::Set("retention.ms", "86400000")];
+    assert_eq!(alter_topic(admin.client(), growing, &lower), Ok(()));
+}
+
 fn plan(topic: &str) -> Plan {
     let mut plan = Plan::new(topic);
     plan.payload_max = 20_000;
@@ -65,30 +91,33 @@ fn plan(topic: &str) -> Plan {
 }
 
 /// Fills the disk, sees that reads go on, frees space with `free`, sees that writes come back.
-fn check(what: &str, free: impl FnOnce(&Broker, &Path, &Plan)) {
+fn check(what: &str, free: impl FnOnce(&Broker, &Path, &Plan, &str)) {
     let Some(image) = image(what) else { return };
     let data = image.dir().join("data");
-    let mut broker = Broker::start_in(Some(&data), &[("log.retention.check.interval.ms", "1000")]);
+    let mut broker = Broker::start_in(Some(&data), &[]);
     let early_topic = early(&broker);
-    let settings = [("segment.bytes", "1048576"), ("file.delete.delay.ms", "500")];
+    let ballast = ballast(&broker);
+    let settings = [("segment.bytes", "1048576")];
     let topic = Admin::new(&broker.bootstrap).topic(2, &settings);
     let filler = image.dir().join("filler");
-    // Producer ids are metadata, which the broker leaves alone on the last 32 MiB: ask before.
     let load = Load::start(&broker.bootstrap, plan(&topic));
     load.wait_acked(1, Duration::from_secs(30)).expect("writes go on while there is space");
     take_space(&filler, 24 * MIB);
     load.wait_acked(100, Duration::from_secs(30)).expect("writes go on while there is space");
     wait_full(&load, &mut broker);
     let acked_when_full = load.acked();
-    let got = client::read(&broker.bootstrap, &early_topic, 0, 100);
-    assert_eq!(got.len(), 100, "reads go on");
+    check_when_full(&broker, &early_topic, &topic);
+    // One that starts now gets its producer id, and its record arrives later.
+    let late = Sender::new(&broker.bootstrap, &[("enable.idempotence", "true")]);
+    late.send(&Rec::to(&early_topic).partition(0).value("late")).expect("queued");
     assert!(broker.exited().is_none(), "the broker is gone\n{}", broker.log_tail(40));
     let errors = load.errors();
-    free(&broker, &filler, &plan(&topic));
+    free(&broker, &filler, &plan(&topic), &ballast);
     let back = load.wait_acked(100, Duration::from_secs(60));
     load.pause(true);
-    assert!(back.is_some(), "writes do not come back\n{}", broker.log_tail(40));
+    assert!(back.is_some(), "writes do not come back: {}\n{}", load.plight(), broker.log_tail(40));
     assert!(broker.exited().is_none(), "the broker is gone\n{}", broker.log_tail(40));
+    late.arrive();
     // A topic that nobody wrote to meanwhile takes records, too.
     Sender::new(&broker.bootstrap, &[]).fill(&early_topic, 0, ["later".to_owned()]);
     let (plan, history, fatal) = load.finish();
@@ -105,19 +134,26 @@ fn check(what: &str, free: impl FnOnce(&Broker, &Path, &Plan)) {
 
 #[test]
 fn space_comes_back_from_outside() {
-    check("a file removed", |_, filler, _| {
+    check("a file removed", |_, filler, _, _| {
         std::fs::remove_file(filler).expect("the filler goes");
     });
 }
 
 #[test]
 fn space_comes_back_by_deleting_records() {
-    check("records deleted", |broker, _, plan| {
+    check("records deleted", |broker, _, plan, _| {
         let admin = Admin::new(&broker.bootstrap);
         for partition in 0..plan.partitions {
             let (_, high) = client::watermarks(&broker.bootstrap, &plan.topic, partition);
             let deleted = admin.delete_records(&plan.topic, partition, Offset::Offset(high));
             assert_eq!(deleted, Ok(high));
         }
+    });
+}
+
+#[test]
+fn space_comes_back_by_deleting_a_topic() {
+    check("a topic deleted", |broker, _, _, ballast| {
+        assert_eq!(Admin::new(&broker.bootstrap).delete(ballast), Ok(()));
     });
 }

@@ -43,6 +43,11 @@ impl Room {
         is_due && self.look(now_ms)
     }
 
+    /// Whether there was too little when it was last looked at.
+    pub fn is_short(&self) -> bool {
+        self.short_until_ms.load(Ordering::Relaxed) != PLENTY
+    }
+
     /// Asks the disk. One that does not answer has room: a write will tell.
     pub fn look(&self, now_ms: i64) -> bool {
         let space = self.disk.space(&self.dir);
