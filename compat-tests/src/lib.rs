@@ -3,10 +3,12 @@
 //! `broker` runs the binary, `client` is the small talk with librdkafka, `records` and `checker`
 //! say whether an acknowledged record survived, `load` writes such records while things break,
 //! `image` is a file system of its own that can lose its power or run full.
+//! `differ` compares answers with those of Apache Kafka.
 
 pub mod broker;
 pub mod checker;
 pub mod client;
+pub mod differ;
 pub mod image;
 pub mod incremental;
 pub mod load;
