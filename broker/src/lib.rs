@@ -5,6 +5,7 @@ pub mod apis;
 pub mod auto_topics;
 pub mod budget;
 pub mod cli;
+pub mod cold;
 pub mod config;
 pub mod env;
 pub mod errors;

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
+use crate::cold::ColdReads;
 use crate::env::Env;
 use crate::fetch::session::Sessions;
 use crate::groups::Groups;
@@ -51,6 +52,7 @@ pub struct Node {
     pub producer_ids: ProducerIds,
     pub creating: Creating,
     pub budget: Budget,
+    pub cold: ColdReads,
     pub connections: Connections,
     pub metrics: NodeMetrics,
     pub loggers: Loggers,

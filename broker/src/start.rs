@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
+use crate::cold::{self, ColdReads};
 use crate::config::{Config, DynamicConfig, keys};
 use crate::env::{BoxFuture, Env};
 use crate::fetch::session::Sessions;
@@ -101,6 +102,7 @@ pub async fn start(env: Env, config: Config, observers: Observers) -> Result<Run
         let task = move || Box::pin(accept(bound, at)) as BoxFuture<()>;
         env.tasks.spawn_on(0, "acceptor", Box::new(task));
     }
+    cold::start(&node);
     let housekeeper_done = tasks::start(&node);
     let http = http_address;
     Ok(Running { node, addresses, http, quorum_done, housekeeper_done, flushers_done })
@@ -255,6 +257,7 @@ fn build(
         producer_ids: ProducerIds::default(),
         creating: Creating::default(),
         budget: Budget::default(),
+        cold: ColdReads::default(),
         connections: Connections::default(),
         metrics: NodeMetrics::new(observers.recorder),
         loggers: Loggers::new(observers.apply_levels),

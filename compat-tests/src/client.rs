@@ -404,8 +404,8 @@ impl Admin {
         only(done.map_err(|error| code(&error))?)
     }
 
-    /// A topic's settings. The client gives no entries where the broker gave an error, as Kafka does
-    /// for a moment after CreateTopics: then it asks again.
+    /// A topic's settings. The client gives no entries where the broker gave an error, as Kafka
+    /// does for a moment after CreateTopics: then it asks again.
     pub fn settings(&self, topic: &str) -> ConfigResource {
         let mut all = None;
         until("the topic is described", || {

@@ -72,6 +72,14 @@ pub enum AppendError {
     Storage(#[from] StorageError),
 }
 
+impl ReadError {
+    /// Whether the answer is on the disk, and only what is in memory was to be read.
+    pub fn is_cold(&self) -> bool {
+        let ReadError::Storage(StorageError::Io { source, .. }) = self else { return false };
+        source.kind() == io::ErrorKind::WouldBlock
+    }
+}
+
 /// Why a read has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {

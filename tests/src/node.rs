@@ -32,6 +32,9 @@ use crate::net::{Network, node_ip};
 /// Where every node listens.
 pub const PORT: u16 = 9092;
 
+/// One read in so many finds its bytes on the disk only.
+const COLD_ONE_IN: u64 = 3;
+
 /// How far a thread may lag behind its wake-up, in virtual ms: a slow disk under a flusher.
 #[derive(Clone, Copy, Debug)]
 pub struct Lag {
@@ -71,6 +74,7 @@ impl SimNode {
     pub fn new(plan: NodePlan, clock: SimClock, network: Network) -> SimNode {
         let disk_seed = Dice::of(plan.seed, "disk", plan.index as u64).below(u64::MAX);
         let disk = SimDisk::new(SimConfig::seeded(disk_seed));
+        disk.set_cold(COLD_ONE_IN);
         let (stores, planted) = (Stores::default(), Vec::new());
         SimNode { plan, clock, network, disk, stores, life: None, lives: 0, planted }
     }

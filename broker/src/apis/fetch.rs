@@ -22,6 +22,7 @@ use storage::log::{LogView, Slice};
 use uuid::Uuid;
 
 use super::{Answer, Ctx, Started};
+use crate::cold;
 use crate::errors;
 use crate::fetch::session::{Ask, Key, Kind, Outcome, Scope, Want};
 use crate::net::out::{FileSlice, Reply};
@@ -65,6 +66,9 @@ struct Attempt {
     urgent: bool,
 }
 
+/// Some of it is on the disk only.
+struct Cold;
+
 struct Part {
     response: FetchPartitionResponse,
     slice: Option<FileSlice>,
@@ -89,8 +93,9 @@ pub fn start(ctx: Ctx, body: &[u8]) -> Started {
         }
     };
     let mut fetch = Fetch::new(ctx, terms, scope, by_id);
-    let attempt = fetch.attempt();
-    if fetch.is_enough(&attempt) {
+    if let Ok(attempt) = fetch.attempt(true)
+        && fetch.is_enough(&attempt)
+    {
         return Started::Done(Answer::Reply(fetch.answer(attempt)));
     }
     Started::Running(Box::pin(fetch.wait(now_ms)))
@@ -219,7 +224,7 @@ impl Fetch {
     }
 
     /// Reads every partition once, within the limits.
-    fn attempt(&self) -> Attempt {
+    fn attempt(&self, from_memory: bool) -> Result<Attempt, Cold> {
         let mut left = self.terms.max_bytes;
         let mut at_least_one = true;
         let mut attempt =
@@ -233,7 +238,7 @@ impl Fetch {
                 }
                 Target::Here(partition) => {
                     let limit = usize::try_from(item.want.max_bytes).unwrap_or(0).min(left);
-                    self.read(partition, item, limit, at_least_one)
+                    self.read(partition, item, limit, at_least_one, from_memory)?
                 }
             };
             let len = part.slice.as_ref().map_or(0, |slice| slice.len);
@@ -247,25 +252,46 @@ impl Fetch {
             attempt.record_bytes += i64::try_from(len).unwrap_or(i64::MAX);
             attempt.parts.push(part);
         }
-        attempt
+        Ok(attempt)
     }
 
-    fn read(&self, partition: &Partition, item: &Item, limit: usize, at_least_one: bool) -> Part {
+    /// Reads as `attempt` does, waits for the disk, and leaves the records in memory.
+    fn attempt_patiently(self) -> (Fetch, Option<Attempt>) {
+        let attempt = self.attempt(false).ok();
+        let mut scratch = Vec::new();
+        let slices = attempt.iter().flat_map(|attempt| &attempt.parts);
+        for slice in slices.filter_map(|part| part.slice.as_ref()) {
+            cold::warm(&*slice.file, slice.position, slice.len, &mut scratch);
+        }
+        (self, attempt)
+    }
+
+    fn read(
+        &self,
+        partition: &Partition,
+        item: &Item,
+        limit: usize,
+        at_least_one: bool,
+        from_memory: bool,
+    ) -> Result<Part, Cold> {
         let (index, want) = (item.key.partition, &item.want);
         if partition.is_offline() {
-            return Part::failed(index, self.offline_code());
+            return Ok(Part::failed(index, self.offline_code()));
         }
         if want.max_bytes < 0 {
-            return Part::failed(index, ErrorCode::UnknownServerError);
+            return Ok(Part::failed(index, ErrorCode::UnknownServerError));
         }
         match partition.check_epoch(want.current_leader_epoch) {
             ErrorCode::None => {}
-            code => return Part::failed(index, code),
+            code => return Ok(Part::failed(index, code)),
         }
         if !partition.is_leader() {
-            return Part::failed(index, ErrorCode::NotLeaderOrFollower);
+            return Ok(Part::failed(index, ErrorCode::NotLeaderOrFollower));
         }
-        let view = partition.view();
+        let mut view = partition.view();
+        if from_memory {
+            view = view.from_memory();
+        }
         let high_watermark = partition.high_watermark();
         let last_stable_offset = partition.last_stable_offset();
         let upper = match (self.terms.replica_id >= 0, self.terms.committed) {
@@ -285,20 +311,21 @@ impl Fetch {
                 Ok(None) => {}
                 Ok(Some(at)) => {
                     response.diverging_epoch = Some(at);
-                    return Part { response, slice: None };
+                    return Ok(Part { response, slice: None });
                 }
-                Err(code) => return Part::failed(index, code),
+                Err(code) => return Ok(Part::failed(index, code)),
             }
         }
         match view.read(want.fetch_offset, limit, upper, at_least_one) {
-            Ok(None) => Part { response, slice: None },
+            Ok(None) => Ok(Part { response, slice: None }),
             Ok(Some(slice)) => {
                 if self.terms.committed {
                     response.aborted = Some(aborted(&view, want.fetch_offset, upper));
                 }
-                with_slice(response, slice, limit, at_least_one)
+                Ok(with_slice(response, slice, limit, at_least_one))
             }
-            Err(error) => Part::failed(index, self.read_code(partition, &error)),
+            Err(error) if error.is_cold() => Err(Cold),
+            Err(error) => Ok(Part::failed(index, self.read_code(partition, &error))),
         }
     }
 
@@ -337,7 +364,19 @@ impl Fetch {
         loop {
             let registration = Registration::new(&self);
             // What became visible before the registration is seen by this reading.
-            let attempt = self.attempt();
+            let attempt = match self.attempt(true) {
+                Ok(attempt) => attempt,
+                Err(Cold) => {
+                    let node = Arc::clone(&self.ctx.node);
+                    let Some((fetch, Some(attempt))) =
+                        node.cold.run(move || self.attempt_patiently()).await
+                    else {
+                        return Answer::Close("the node stops".to_owned());
+                    };
+                    self = fetch;
+                    attempt
+                }
+            };
             if self.is_enough(&attempt) || clock.mono_ms() >= deadline_ms {
                 drop(registration);
                 return Answer::Reply(self.answer(attempt));

@@ -5,6 +5,7 @@
 //! (-6).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_protocol::messages::list_offsets_response::{
@@ -31,17 +32,33 @@ impl Handler for ListOffsets {
     type Request = ListOffsetsRequest;
 
     async fn handle(ctx: Ctx, version: i16, request: ListOffsetsRequest) -> ListOffsetsResponse {
-        let mut response = ListOffsetsResponse::default();
         let terms = Terms {
             version,
             replica: request.replica_id.0 >= 0,
             isolation: request.isolation_level,
         };
-        for topic in &request.topics {
-            response.topics.push(answer_topic(&ctx, &terms, topic));
+        let mut asked = request.topics.iter().flat_map(|topic| &topic.partitions);
+        if !asked.any(|asked| reads_records(asked.timestamp)) {
+            return answer(&ctx, &terms, &request);
         }
-        response
+        let node = Arc::clone(&ctx.node);
+        let answer = node.cold.run(move || answer(&ctx, &terms, &request)).await;
+        // Only a node that stops gives none, and it closes the connection.
+        answer.unwrap_or_default()
     }
+}
+
+/// Whether a look-up reads indexes and inflates a batch, which takes its time.
+fn reads_records(timestamp: i64) -> bool {
+    timestamp >= 0 || timestamp == MAX_TIMESTAMP
+}
+
+fn answer(ctx: &Ctx, terms: &Terms, request: &ListOffsetsRequest) -> ListOffsetsResponse {
+    let mut response = ListOffsetsResponse::default();
+    for topic in &request.topics {
+        response.topics.push(answer_topic(ctx, terms, topic));
+    }
+    response
 }
 
 struct Terms {

@@ -83,6 +83,11 @@ fn read_write(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     assert_eq!(file.read_at(&mut buf, 10)?, 0);
     assert_eq!(file.read_at(&mut buf, 1 << 40)?, 0);
     assert_eq!(file.read_at(&mut [], 0)?, 0);
+    // Written just now, so in memory; the hint changes nothing.
+    file.will_need(0, 10);
+    assert_eq!((file.read_cached_at(&mut buf, 3)?, &buf), (4, b"3456"));
+    assert_eq!(file.read_cached_at(&mut buf, 8)?, 2);
+    assert_eq!(file.read_cached_at(&mut buf, 1 << 40)?, 0);
     // A gap reads as zeros, over a page border too.
     file.write_at(&[b"end"], 10_000)?;
     assert_eq!(file.len()?, 10_003);

@@ -102,6 +102,17 @@ pub trait File: Send + Sync {
     /// Fills `buf` from `offset`; fewer bytes (also 0) mean the file ends there.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Like `read_at`, from memory alone.
+    ///
+    /// # Errors
+    /// `WouldBlock` when the disk would have to be asked.
+    fn read_cached_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read_at(buf, offset)
+    }
+
+    /// Says that these bytes will be read soon. A hint: nothing depends on it.
+    fn will_need(&self, _offset: u64, _len: u64) {}
+
     /// Writes all of `bufs`, one after the other, at `offset`; the file grows as needed and a gap
     /// reads as zeros. On an error any part of the bytes may have been written.
     fn write_at(&self, bufs: &[&[u8]], offset: u64) -> io::Result<()>;
@@ -130,6 +141,43 @@ pub trait File: Send + Sync {
 
     /// Sets the modification time, ms since 1970.
     fn set_modified(&self, ms: i64) -> io::Result<()>;
+}
+
+/// A file of which only what is in memory is read: else `WouldBlock`.
+pub(crate) struct FromMemory(pub(crate) Arc<dyn File>);
+
+impl File for FromMemory {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_cached_at(buf, offset)
+    }
+
+    fn write_at(&self, bufs: &[&[u8]], offset: u64) -> io::Result<()> {
+        self.0.write_at(bufs, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.0.allocate(offset, len)
+    }
+
+    fn raw_fd(&self) -> Option<RawFd> {
+        self.0.raw_fd()
+    }
+
+    fn set_modified(&self, ms: i64) -> io::Result<()> {
+        self.0.set_modified(ms)
+    }
 }
 
 impl fmt::Debug for dyn File {

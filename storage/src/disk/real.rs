@@ -6,14 +6,15 @@
 //! nothing else.
 
 use std::fs;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FallocateFlags, FlockOperation};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::{Advice, FallocateFlags, FlockOperation};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 
 use super::{DirEntry, Disk, File, OpenMode, Space, Stat};
 
@@ -139,6 +140,29 @@ impl File for RealFile {
             }
         }
         Ok(done)
+    }
+
+    fn read_cached_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buf.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let at = offset.saturating_add(done as u64);
+            let into = &mut [IoSliceMut::new(rest)];
+            match retry_on_intr(|| rustix::io::preadv2(&self.0, into, at, ReadWriteFlags::NOWAIT)) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                // The file system or the kernel cannot say.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+                    return self.read_at(buf, offset);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    fn will_need(&self, offset: u64, len: u64) {
+        // A hint: without it the read is what waits.
+        let _ = rustix::fs::fadvise(&self.0, offset, NonZeroU64::new(len), Advice::WillNeed);
     }
 
     fn write_at(&self, bufs: &[&[u8]], offset: u64) -> io::Result<()> {

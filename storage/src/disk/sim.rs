@@ -63,6 +63,7 @@ struct State {
     /// Changing calls until the power fails; `Some(0)`: it has.
     power_left: Option<u64>,
     now_ms: i64,
+    cold_one_in: u64,
     stats: SimStats,
 }
 
@@ -85,6 +86,7 @@ impl SimDisk {
             generation: 0,
             power_left: None,
             now_ms: 0,
+            cold_one_in: 0,
             stats: SimStats::default(),
         };
         SimDisk { shared: Arc::new(Mutex::new(state)), generation: 0 }
@@ -163,6 +165,11 @@ impl SimDisk {
     /// Changes the room of the volume, in bytes.
     pub fn set_capacity(&self, capacity: u64) {
         self.shared.lock().room.total = capacity / PAGE;
+    }
+
+    /// From now on one byte range in `one_in` is not in memory, by the seed; 0: all are.
+    pub fn set_cold(&self, one_in: u64) {
+        self.shared.lock().cold_one_in = one_in;
     }
 
     /// The time that changed files get, ms since 1970.
@@ -500,6 +507,17 @@ impl File for SimFile {
         let mut state = self.disk.enter(FaultOp::Read, &self.path)?;
         state.stats.reads += 1;
         Ok(self.node.lock().read(buf, offset))
+    }
+
+    fn read_cached_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        {
+            let mut state = self.disk.shared.lock();
+            let one_in = state.cold_one_in;
+            if one_in > 0 && state.chance.below(one_in) == 0 {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        self.read_at(buf, offset)
     }
 
     fn write_at(&self, bufs: &[&[u8]], offset: u64) -> io::Result<()> {

@@ -113,7 +113,7 @@ struct Deleted {
 impl Log {
     /// Readers' access. It stays good while the log is open and sees what the writer does.
     pub fn view(&self) -> LogView {
-        LogView(self.shared.clone())
+        LogView { shared: self.shared.clone(), from_memory: false }
     }
 
     pub fn topic_partition(&self) -> &TopicPartition {

@@ -22,7 +22,7 @@ use super::load::{Trust, as_scan_error, read_marker, trusted_prefix};
 use super::names::{Kind, METADATA_FILE, file_path};
 use super::roll::spans;
 use super::scan::{CHECK, HeaderScan, LOOK_UP, ScanError, Scanned};
-use super::segment::{Segment, Spot};
+use super::segment::{Reads, Segment, Spot};
 use super::txn_index::AbortedTxn;
 use super::view::Shared;
 use super::{FirstTimestamp, Log};
@@ -174,7 +174,7 @@ impl Log {
         }
         let at = Shared::index_of(&segments, offset - 1);
         let Some(segment) = segments.get(at) else { return Ok(None) };
-        let Spot::At(batch) = segment.locate(&*self.disk, offset - 1)? else {
+        let Spot::At(batch) = segment.locate(Reads::patient(&*self.disk), offset - 1)? else {
             return Ok(None);
         };
         if batch.base_offset >= offset {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::names::{DELETED, Kind};
-use super::segment::Segment;
+use super::segment::{Reads, Segment};
 use super::{Deleted, Log};
 use crate::disk::suffixed;
 use crate::errors::{ReadError, StorageError};
@@ -103,7 +103,7 @@ impl Log {
     }
 
     fn age_from(&self, segment: &Segment) -> Result<i64, StorageError> {
-        let largest = segment.largest(&*self.disk)?.timestamp;
+        let largest = segment.largest(Reads::patient(&*self.disk))?.timestamp;
         if largest >= 0 {
             return Ok(largest);
         }

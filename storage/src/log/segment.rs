@@ -19,7 +19,7 @@ use super::names::{Kind, file_path};
 use super::scan::{HeaderScan, LOOK_UP, ScanError, Scanned};
 use super::time_index::TimeEntry;
 use super::txn_index::{self, AbortedTxn};
-use crate::disk::{Disk, File, OpenMode};
+use crate::disk::{Disk, File, FromMemory, OpenMode};
 use crate::errors::StorageError;
 
 /// The exact places of so many of a segment's newest batches are kept in memory.
@@ -174,6 +174,25 @@ fn relative(base_offset: i64, offset: i64) -> u32 {
     relative.unwrap_or_default()
 }
 
+/// How readers come to the bytes of a segment.
+#[derive(Clone, Copy)]
+pub(crate) struct Reads<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    /// Fail with `WouldBlock` rather than wait for the disk.
+    pub(crate) from_memory: bool,
+}
+
+impl<'a> Reads<'a> {
+    /// Waits for the disk where it must.
+    pub(crate) fn patient(disk: &'a dyn Disk) -> Reads<'a> {
+        Reads { disk, from_memory: false }
+    }
+
+    pub(crate) fn of(self, file: Arc<dyn File>) -> Arc<dyn File> {
+        if self.from_memory { Arc::new(FromMemory(file)) } else { file }
+    }
+}
+
 /// A file that is opened when first used.
 #[derive(Debug, Default)]
 struct Handle {
@@ -287,20 +306,20 @@ impl Segment {
     }
 
     /// The batch that holds `offset`, or the first one after it.
-    pub(crate) fn locate(&self, disk: &dyn Disk, offset: i64) -> Result<Spot, StorageError> {
+    pub(crate) fn locate(&self, reads: Reads<'_>, offset: i64) -> Result<Spot, StorageError> {
         let (from, end) = match self.start_in_memory(offset) {
             Start::Known(spot) => return Ok(spot),
             Start::Scan { from, end } => (from, end),
             Start::Search { count, end } => {
                 let relative = u32::try_from(offset - self.base_offset).unwrap_or(u32::MAX);
                 let floor = self
-                    .search(disk, Kind::Index, count, |e: &OffsetEntry| e.relative <= relative)?;
+                    .search(reads, Kind::Index, count, |e: &OffsetEntry| e.relative <= relative)?;
                 let from = floor.map_or(0, |entry| u64::from(entry.position));
                 // An index that points past the end is of another log.
                 (if from < end { from } else { 0 }, end)
             }
         };
-        let found = self.scan_for(disk, from..end, offset, |b| b.next_offset() > offset)?;
+        let found = self.scan_for(reads, from..end, offset, |b| b.next_offset() > offset)?;
         Ok(found.map_or(Spot::End(end), |batch| Spot::At(batch.into())))
     }
 
@@ -332,7 +351,7 @@ impl Segment {
     /// truth, and a scan from its begin finds everything.
     fn search<E: Entry>(
         &self,
-        disk: &dyn Disk,
+        reads: Reads<'_>,
         kind: Kind,
         count: usize,
         holds: impl Fn(&E) -> bool,
@@ -340,9 +359,9 @@ impl Segment {
         let path = self.path(kind);
         let handle = if kind == Kind::Index { &self.index } else { &self.time_index };
         let search = || {
-            let file = match handle.open(disk, || path.clone()) {
+            let file = match handle.open(reads.disk, || path.clone()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                other => other?,
+                other => reads.of(other?),
             };
             let count = count.min(entries_in::<E>(&*file)?);
             search_file(&*file, count, holds).map(|(_, floor)| floor)
@@ -354,12 +373,12 @@ impl Segment {
     /// that is no batch, or to one past `offset`, the scan starts again at the begin of the log.
     fn scan_for(
         &self,
-        disk: &dyn Disk,
+        reads: Reads<'_>,
         range: Range<u64>,
         offset: i64,
         wanted: impl Fn(&BatchHeader) -> bool,
     ) -> Result<Option<Scanned>, StorageError> {
-        let file = self.log_file(disk)?;
+        let file = reads.of(self.log_file(reads.disk)?);
         match first_match(&*file, range.clone(), offset, &wanted) {
             Err(ScanError::Bad { .. }) if range.start > 0 => {
                 tracing::warn!(file = %self.path(Kind::Index).display(), "index is not of its log");
@@ -381,24 +400,24 @@ impl Segment {
     /// The first batch with a record as late as `timestamp`, by the batches' own word.
     pub(crate) fn locate_time(
         &self,
-        disk: &dyn Disk,
+        reads: Reads<'_>,
         timestamp: i64,
         from_offset: i64,
     ) -> Result<Option<Scanned>, StorageError> {
         let from_offset = from_offset.max(self.base_offset);
-        let earlier = self.time_floor(disk, timestamp)?;
+        let earlier = self.time_floor(reads, timestamp)?;
         let floor = earlier.map_or(self.base_offset, |e| self.base_offset + i64::from(e.relative));
-        let Spot::At(batch) = self.locate(disk, floor.max(from_offset))? else { return Ok(None) };
+        let Spot::At(batch) = self.locate(reads, floor.max(from_offset))? else { return Ok(None) };
         let wanted = |batch: &BatchHeader| {
             batch.max_timestamp >= timestamp && batch.last_offset() >= from_offset
         };
-        self.scan_for(disk, batch.position..self.size(), i64::MAX, wanted)
+        self.scan_for(reads, batch.position..self.size(), i64::MAX, wanted)
     }
 
     /// The last time entry at or before `timestamp`.
     fn time_floor(
         &self,
-        disk: &dyn Disk,
+        reads: Reads<'_>,
         timestamp: i64,
     ) -> Result<Option<TimeEntry>, StorageError> {
         let holds = |entry: &TimeEntry| entry.timestamp <= timestamp;
@@ -409,21 +428,21 @@ impl Segment {
         match in_memory {
             Some(entry) => Ok(Some(entry)),
             None if on_disk == 0 => Ok(None),
-            None => self.search(disk, Kind::TimeIndex, on_disk, holds),
+            None => self.search(reads, Kind::TimeIndex, on_disk, holds),
         }
     }
 
     /// The highest timestamp, from memory, the time index or, where that is empty, the log.
-    pub(crate) fn largest(&self, disk: &dyn Disk) -> Result<Largest, StorageError> {
+    pub(crate) fn largest(&self, reads: Reads<'_>) -> Result<Largest, StorageError> {
         if let Some(largest) = self.state.read().largest {
             return Ok(largest);
         }
-        let largest = match self.last_time_entry(disk)? {
+        let largest = match self.last_time_entry(reads)? {
             Some(entry) => Largest {
                 timestamp: entry.timestamp,
                 offset: self.base_offset + i64::from(entry.relative),
             },
-            None => self.largest_by_scan(disk)?,
+            None => self.largest_by_scan(reads)?,
         };
         self.state.write().largest = Some(largest);
         Ok(largest)
@@ -431,12 +450,12 @@ impl Segment {
 
     /// The last entry of the time index file, which is not kept open: retention asks every segment
     /// once.
-    fn last_time_entry(&self, disk: &dyn Disk) -> Result<Option<TimeEntry>, StorageError> {
+    fn last_time_entry(&self, reads: Reads<'_>) -> Result<Option<TimeEntry>, StorageError> {
         let path = self.path(Kind::TimeIndex);
         let read = || {
-            let file = match disk.open(&path, OpenMode::Read) {
+            let file = match reads.disk.open(&path, OpenMode::Read) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                other => other?,
+                other => reads.of(other?),
             };
             let last = entries_in::<TimeEntry>(&*file)?.checked_sub(1);
             last.map(|last| read_entry(&*file, last)).transpose()
@@ -444,9 +463,9 @@ impl Segment {
         read().map_err(|e| StorageError::io("read", &path, e))
     }
 
-    fn largest_by_scan(&self, disk: &dyn Disk) -> Result<Largest, StorageError> {
+    fn largest_by_scan(&self, reads: Reads<'_>) -> Result<Largest, StorageError> {
         let mut largest = Largest { timestamp: -1, offset: self.base_offset };
-        let file = self.log_file(disk)?;
+        let file = reads.of(self.log_file(reads.disk)?);
         let mut scan = HeaderScan::new(&*file, 0, self.size(), LOOK_UP);
         while let Some(batch) = scan.next().map_err(|e| self.scan_error(e))? {
             let header = batch.header;

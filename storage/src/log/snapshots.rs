@@ -9,7 +9,7 @@ use super::load::read_marker;
 use super::names::{Kind, file_path};
 use super::recover::Recovered;
 use super::scan::{CHECK, HeaderScan, ScanError};
-use super::segment::Segment;
+use super::segment::{Reads, Segment};
 use super::view::Shared;
 use crate::disk::{read_to_vec, write_atomic};
 use crate::errors::StorageError;
@@ -71,7 +71,7 @@ impl Log {
         report: &mut Recovered,
     ) -> Result<(), StorageError> {
         let file = segment.log_file(&*self.disk)?;
-        let position = segment.locate(&*self.disk, offsets.start)?.position();
+        let position = segment.locate(Reads::patient(&*self.disk), offsets.start)?.position();
         let mut scan = HeaderScan::new(&*file, position, segment.size(), CHECK);
         let mut walk = || -> Result<(), ScanError> {
             while let Some(batch) = scan.next()? {

@@ -43,13 +43,13 @@ impl LogView {
 
     fn first_at(&self, timestamp_ms: i64) -> Result<Option<TimedOffset>, StorageError> {
         let start = self.log_start_offset();
-        let disk = &*self.0.disk;
-        for segment in self.0.segments.load().iter() {
-            if segment.largest(disk)?.timestamp < timestamp_ms {
+        let reads = self.reads();
+        for segment in self.shared.segments.load().iter() {
+            if segment.largest(reads)?.timestamp < timestamp_ms {
                 continue;
             }
             let mut from = start.max(segment.base_offset);
-            while let Some(batch) = segment.locate_time(disk, timestamp_ms, from)? {
+            while let Some(batch) = segment.locate_time(reads, timestamp_ms, from)? {
                 let wanted = |time: i64, offset: i64| time >= timestamp_ms && offset >= start;
                 if let Some(found) = self.first_record(segment, &batch, wanted)? {
                     return Ok(Some(found));
@@ -71,16 +71,16 @@ impl LogView {
     }
 
     fn latest(&self) -> Result<Option<TimedOffset>, StorageError> {
-        let disk = &*self.0.disk;
+        let reads = self.reads();
         let mut latest = None;
-        for segment in self.0.segments.load().iter() {
-            let largest = segment.largest(disk)?.timestamp;
+        for segment in self.shared.segments.load().iter() {
+            let largest = segment.largest(reads)?.timestamp;
             if latest.as_ref().is_none_or(|(most, _)| largest > *most) {
                 latest = Some((largest, segment.clone()));
             }
         }
         let Some((most, segment)) = latest.filter(|(most, _)| *most >= 0) else { return Ok(None) };
-        let Some(batch) = segment.locate_time(disk, most, segment.base_offset)? else {
+        let Some(batch) = segment.locate_time(reads, most, segment.base_offset)? else {
             return Ok(None);
         };
         self.first_record(&segment, &batch, |time, _| time >= most)
@@ -94,7 +94,7 @@ impl LogView {
         wanted: impl Fn(i64, i64) -> bool,
     ) -> Result<Option<TimedOffset>, StorageError> {
         let path = segment.path(Kind::Log);
-        let file = segment.log_file(&*self.0.disk)?;
+        let file = self.reads().of(segment.log_file(self.reads().disk)?);
         // No more than the file holds: the scan saw to that.
         let mut bytes = vec![0; batch.header.total_size()];
         read_exact(&*file, &mut bytes, batch.position)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::load::Trust;
 use super::names::{Kind, delete_dir_name};
 use super::recover::Recovered;
-use super::segment::{Segment, Spot, State};
+use super::segment::{Reads, Segment, Spot, State};
 use super::view::Shared;
 use super::{Active, FirstTimestamp, Log};
 use crate::disk::{OpenMode, parent, write_atomic};
@@ -34,7 +34,7 @@ impl Log {
         }
         let (kept, gone) = segments.split_at(Shared::index_of(&segments, offset) + 1);
         let Some(last) = kept.last() else { return Ok(false) };
-        let spot = last.locate(&*self.disk, offset)?;
+        let spot = last.locate(Reads::patient(&*self.disk), offset)?;
         let cut_at = match spot {
             Spot::At(batch) => batch.base_offset.min(offset),
             Spot::End(_) => offset,

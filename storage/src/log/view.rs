@@ -4,16 +4,31 @@
 //! before segments and segments before the log end, so whatever lies below a log end that was read
 //! first is found. Look-ups by time are `times.rs`.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 
-use super::segment::{Placed, Segment, Spot};
+use super::names::Kind;
+use super::segment::{Placed, Reads, Segment, Spot};
 use super::txn_index::AbortedTxn;
 use crate::disk::{Disk, File};
 use crate::errors::{ReadError, StorageError};
 use crate::flush::Cuts;
+
+/// The end of a log is in memory: it was written just now. So much of it is not asked for.
+const TAIL_BYTES: u64 = 4 << 20;
+
+/// One byte in so many is asked for to see whether a range is in memory: the system reads and drops
+/// pages in long runs.
+const TOUCH_EVERY: usize = 256 << 10;
+
+/// `WouldBlock` when the bytes are not in memory.
+fn touch(file: &dyn File, position: u64, len: usize) -> io::Result<()> {
+    let mut places = (0..len).step_by(TOUCH_EVERY).chain(len.checked_sub(1));
+    places.try_for_each(|at| file.read_cached_at(&mut [0], position + at as u64).map(|_| ()))
+}
 
 /// What the writer publishes.
 #[derive(Debug)]
@@ -36,7 +51,10 @@ impl Shared {
 
 /// A reader's access to a log. Cheap to clone, good for as long as the log is open.
 #[derive(Clone, Debug)]
-pub struct LogView(pub(crate) Arc<Shared>);
+pub struct LogView {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) from_memory: bool,
+}
 
 /// A range of a segment file: raw batches, from the one that holds the offset asked for.
 #[derive(Clone, Debug)]
@@ -59,19 +77,30 @@ pub struct SegmentInfo {
 }
 
 impl LogView {
+    /// For who must not wait for the disk: what is not in memory is answered with an error that
+    /// [`ReadError::is_cold`] knows. (The index of aborted transactions is waited for.)
+    #[must_use]
+    pub fn from_memory(self) -> LogView {
+        LogView { from_memory: true, ..self }
+    }
+
+    pub(super) fn reads(&self) -> Reads<'_> {
+        Reads { disk: &*self.shared.disk, from_memory: self.from_memory }
+    }
+
     /// The first offset that can be read.
     pub fn log_start_offset(&self) -> i64 {
-        self.0.log_start_offset.load(Ordering::Acquire)
+        self.shared.log_start_offset.load(Ordering::Acquire)
     }
 
     /// The offset of the next record.
     pub fn log_end_offset(&self) -> i64 {
-        self.0.log_end_offset.load(Ordering::Acquire)
+        self.shared.log_end_offset.load(Ordering::Acquire)
     }
 
     /// Bytes of all segments.
     pub fn size_bytes(&self) -> u64 {
-        self.0.segments.load().iter().map(|segment| segment.size()).sum()
+        self.shared.segments.load().iter().map(|segment| segment.size()).sum()
     }
 
     /// By base offset.
@@ -80,7 +109,7 @@ impl LogView {
             base_offset: segment.base_offset,
             size_bytes: segment.size(),
         };
-        self.0.segments.load().iter().map(info).collect()
+        self.shared.segments.load().iter().map(info).collect()
     }
 
     /// Finds the bytes of the records from `offset` on and below `upper_offset` (a high watermark,
@@ -113,10 +142,10 @@ impl LogView {
         &self,
         look: impl Fn() -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        let cuts = self.0.cuts.count();
+        let cuts = self.shared.cuts.count();
         match look() {
             Err(ReadError::Storage(error))
-                if error.is_not_found() || cuts != self.0.cuts.count() =>
+                if error.is_not_found() || cuts != self.shared.cuts.count() =>
             {
                 look()
             }
@@ -134,7 +163,7 @@ impl LogView {
         if offset >= upper_offset {
             return Ok(None);
         }
-        let segments = self.0.segments.load();
+        let segments = self.shared.segments.load();
         let Some((at, batch)) = self.find(&segments, offset)? else { return Ok(None) };
         let Some(segment) = segments.get(at) else { return Ok(None) };
         if batch.base_offset >= upper_offset {
@@ -143,7 +172,7 @@ impl LogView {
         let next_base = segments.get(at + 1).map(|next| next.base_offset);
         let limit = match next_base {
             Some(next_base) if next_base <= upper_offset => segment.size(),
-            _ => segment.locate(&*self.0.disk, upper_offset)?.position(),
+            _ => segment.locate(self.reads(), upper_offset)?.position(),
         };
         let there = usize::try_from(limit.saturating_sub(batch.position)).unwrap_or(usize::MAX);
         let allowed = if at_least_one_batch { max_bytes.max(batch.size) } else { max_bytes };
@@ -151,8 +180,14 @@ impl LogView {
         if len == 0 {
             return Ok(None);
         }
+        let file = segment.log_file(&*self.shared.disk)?;
+        let is_tail = next_base.is_none() && segment.size() - batch.position <= TAIL_BYTES;
+        if self.from_memory && !is_tail {
+            touch(&*file, batch.position, len)
+                .map_err(|error| StorageError::io("read", &segment.path(Kind::Log), error))?;
+        }
         Ok(Some(Slice {
-            file: segment.log_file(&*self.0.disk)?,
+            file,
             position: batch.position,
             len,
             first_batch: batch.size,
@@ -168,7 +203,7 @@ impl LogView {
     ) -> Result<Option<(usize, Placed)>, StorageError> {
         let first = Shared::index_of(segments, offset);
         for (at, segment) in segments.iter().enumerate().skip(first) {
-            if let Spot::At(batch) = segment.locate(&*self.0.disk, offset)? {
+            if let Spot::At(batch) = segment.locate(self.reads(), offset)? {
                 return Ok(Some((at, batch)));
             }
         }
@@ -186,10 +221,10 @@ impl LogView {
         upper_offset: i64,
     ) -> Result<Vec<AbortedTxn>, ReadError> {
         self.settled(|| {
-            let segments = self.0.segments.load();
+            let segments = self.shared.segments.load();
             let mut found = Vec::new();
             for segment in segments.iter().skip(Shared::index_of(&segments, fetch_offset)) {
-                for txn in segment.aborted(&*self.0.disk)?.iter() {
+                for txn in segment.aborted(&*self.shared.disk)?.iter() {
                     if txn.last_offset >= fetch_offset && txn.first_offset < upper_offset {
                         found.push(*txn);
                     }

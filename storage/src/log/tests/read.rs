@@ -190,3 +190,23 @@ fn readers_need_no_writer() {
         done.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+fn who_must_not_wait_is_told_what_is_not_in_memory() {
+    let mut rig = Rig::new(LogConfig { segment_bytes: 300, ..small() });
+    for records in [1, 2, 3, 1, 2, 3] {
+        rig.append(padded(records));
+    }
+    let (patient, hasty) = (rig.log.view(), rig.log.view().from_memory());
+    let base = |view: &LogView, offset| {
+        let slice = view.read(offset, 1000, 12, true);
+        slice.map(|slice| slice.expect("records").base_offset)
+    };
+    assert_eq!(base(&hasty, 2).expect("all is in memory"), 1);
+    rig.disk.set_cold(1);
+    assert!(base(&hasty, 2).is_err_and(|error| error.is_cold()));
+    assert_eq!(base(&patient, 2).expect("it waits"), 1);
+    // The place of the newest batches is known, and their bytes were written just now.
+    assert_eq!(base(&hasty, 8).expect("the tail"), 7);
+    assert!(hasty.read(13, 1000, 12, true).is_err_and(|error| !error.is_cold()));
+}
