@@ -127,6 +127,9 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         if now >= room_at {
             if node.dirs.is_short() {
                 retain(&node, i64::MAX);
+                for partition in node.partitions.all() {
+                    partition.with_log(storage::log::Log::give_back_room);
+                }
                 node.dirs.purge_deleted(clock.wall_ms(), true);
             }
             room_at = after(now, ROOM_CHECK_MS);

@@ -203,6 +203,14 @@ impl Log {
         }
     }
 
+    /// Gives back the room that was reserved and not used: others need it more.
+    pub fn give_back_room(&mut self) {
+        let active = &mut self.active;
+        if active.allocated > active.size && active.file.set_len(active.size).is_ok() {
+            active.allocated = active.size;
+        }
+    }
+
     /// Makes a batch that is in the file part of the log.
     fn note(&mut self, coming: &Coming) {
         let header = &coming.header;

@@ -110,10 +110,7 @@ impl Log {
         self.write_indexes(&old, true)?;
         self.write_snapshot()?;
         self.take_active();
-        if self.active.allocated > self.active.size {
-            // Gives back what was reserved beyond the end; harmless if it stays.
-            let _ = self.active.file.set_len(self.active.size);
-        }
+        self.give_back_room();
         old.seal();
         let mut segments = self.segments().to_vec();
         segments.push(new.segment.clone());

@@ -141,7 +141,8 @@ impl FileNode {
     }
 
     pub fn set_len(&mut self, len: u64, room: &mut Room) {
-        if len < self.live_len {
+        // Also for the same length: pages that were only reserved lie behind it.
+        if len <= self.live_len {
             self.dirty.extend(self.live.range(len / PAGE..).map(|(page, _)| *page));
             let before = self.pages();
             cut(&mut self.live, len);

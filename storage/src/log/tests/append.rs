@@ -280,3 +280,19 @@ fn transactions_bound_the_stable_offset() {
     assert_eq!(aborted(5, 6), []);
     assert_eq!(aborted(0, 0), []);
 }
+
+#[test]
+fn room_that_is_reserved_and_not_used_can_be_given_back() {
+    let mut rig = Rig::new(LogConfig { segment_bytes: 64 << 20, ..LogConfig::default() });
+    let usable = |rig: &Rig| rig.disk.space(Path::new(DIR)).expect("a disk").usable;
+    (0..12).for_each(|_| {
+        rig.append(sized(100_000, NOW));
+    });
+    let before = usable(&rig);
+    rig.append(sized(100_000, NOW));
+    rig.log.give_back_room();
+    // What a step reserves is far more than one batch.
+    assert!(usable(&rig) > before + (8 << 20), "{before} {}", usable(&rig));
+    assert_eq!(rig.append(sized(100, NOW)), 13);
+    assert_eq!(rig.read_from(12).len(), 2);
+}
