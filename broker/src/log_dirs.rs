@@ -400,6 +400,25 @@ impl LogDirs {
         all
     }
 
+    /// Writes down where every log starts, when that was moved by request: what a client deleted
+    /// would come back after a crash.
+    pub fn note_log_starts(&self, partitions: &[Arc<Partition>]) {
+        for (index, dir) in self.dirs.iter().enumerate() {
+            let mut checkpoints = dir.checkpoints.lock();
+            let here = |partition: &&Arc<Partition>| partition.dir == index;
+            for partition in partitions.iter().filter(here) {
+                let start = partition.log_start_offset();
+                if start > 0 && !partition.is_offline() {
+                    checkpoints.log_starts.insert(partition.tp.clone(), start);
+                }
+            }
+            let path = dir.log_dir.path().join(LOG_START_OFFSETS);
+            if let Err(error) = write_offsets(&*self.disk, &path, &checkpoints.log_starts) {
+                tracing::warn!(file = %path.display(), %error, "log starts were not written");
+            }
+        }
+    }
+
     /// Directories of partitions that no topic of the metadata has, in order.
     pub fn strays(&self, is_known: impl Fn(&TopicPartition) -> bool) -> Vec<TopicPartition> {
         self.places.lock().keys().filter(|tp| !is_known(tp)).cloned().collect()

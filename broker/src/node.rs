@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kraft::image::Image;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -57,6 +58,8 @@ pub struct Node {
     pub metrics: NodeMetrics,
     pub loggers: Loggers,
     pub progress: Arc<Progress>,
+    /// Told when a client moved a log's start: it is written down soon.
+    pub log_starts_moved: Notify,
     pub stop: Stop,
 }
 

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use protocol_compat::ids::topic_id_text;
 use storage::dirs::{DirError, Owner, read_meta};
 use storage::flush::{FlushConfig, FlushError, Flusher as Engine, Replayed};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -262,6 +262,7 @@ fn build(
         metrics: NodeMetrics::new(observers.recorder),
         loggers: Loggers::new(observers.apply_levels),
         progress: Arc::clone(progress),
+        log_starts_moved: Notify::new(),
         stop: Stop::default(),
     })
 }

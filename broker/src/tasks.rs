@@ -107,6 +107,9 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         tokio::select! {
             biased;
             () = node.stop.asked() => return,
+            () = node.log_starts_moved.notified() => {
+                node.dirs.note_log_starts(&node.partitions.all());
+            }
             () = clock.sleep_until(next) => {}
         }
         let now = clock.mono_ms();

@@ -48,7 +48,7 @@ impl EpochCache {
     /// epoch below all known ones answers itself and the first offset known (Kafka `endOffsetFor`).
     pub fn end_offset(&self, epoch: i32, log_end_offset: i64) -> (i32, i64) {
         let Some(latest) = self.latest() else { return UNDEFINED };
-        if epoch < 0 || epoch > latest.epoch {
+        if epoch == UNDEFINED.0 || epoch > latest.epoch {
             return UNDEFINED;
         }
         if epoch == latest.epoch {

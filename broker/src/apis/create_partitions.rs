@@ -5,6 +5,7 @@ use kafka_protocol::messages::{CreatePartitionsRequest, CreatePartitionsResponse
 use kraft::controller::{
     ControllerReply, ControllerRequest, CreatePartitions as Ask, GrowTopic, Refusal,
 };
+use protocol_compat::error::ErrorCode;
 
 use super::ctx::{opt_text, text};
 use super::{Ctx, Handler};
@@ -29,7 +30,11 @@ impl Handler for CreatePartitions {
         });
         let ask = Ask { topics: topics.collect(), validate_only: request.validate_only };
         let names: Vec<String> = ask.topics.iter().map(|topic| topic.name.clone()).collect();
-        let reply = ctx.node.quorum.submit(ControllerRequest::CreatePartitions(ask)).await;
+        // Kafka looks at the clock before anything is done.
+        let reply = match request.timeout_ms {
+            ..=0 => Err(ErrorCode::RequestTimedOut),
+            _ => ctx.node.quorum.submit(ControllerRequest::CreatePartitions(ask)).await,
+        };
         let results = match reply {
             Ok(ControllerReply::CreatePartitions(results)) => results,
             Ok(other) => unreachable!("the answer to a creation is one: {other:?}"),

@@ -27,7 +27,7 @@ impl Handler for CreateTopics {
 
     async fn handle(ctx: Ctx, version: i16, request: CreateTopicsRequest) -> CreateTopicsResponse {
         let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
-        if request.timeout_ms == 0 {
+        if request.timeout_ms <= 0 {
             // Kafka looks at the clock before anything is done.
             let timed_out = || Err(Refusal::bare(ErrorCode::RequestTimedOut));
             let results = topics.into_iter().map(|topic| (topic, timed_out()));

@@ -1,9 +1,11 @@
 //! DeleteRecords (21), 0-2. v2: flexible.
 
+use std::collections::BTreeMap;
+
 use kafka_protocol::messages::delete_records_response::{
     DeleteRecordsPartitionResult, DeleteRecordsTopicResult,
 };
-use kafka_protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
+use kafka_protocol::messages::{DeleteRecordsRequest, DeleteRecordsResponse, TopicName};
 use protocol_compat::error::ErrorCode;
 
 use super::{Ctx, Handler};
@@ -22,14 +24,19 @@ impl Handler for DeleteRecords {
         _version: i16,
         request: DeleteRecordsRequest,
     ) -> DeleteRecordsResponse {
-        let topics = request.topics.into_iter().map(|topic| {
-            let asked = topic.partitions.iter();
-            let mut answer = DeleteRecordsTopicResult::default();
-            let results = asked.map(|asked| {
-                let index = asked.partition_index;
+        // A partition named twice counts as it is named last; a topic has one entry.
+        let mut asked: BTreeMap<TopicName, BTreeMap<i32, i64>> = BTreeMap::new();
+        for topic in request.topics {
+            for partition in topic.partitions {
+                let offsets = asked.entry(topic.name.clone()).or_default();
+                offsets.insert(partition.partition_index, partition.offset);
+            }
+        }
+        let topics = asked.into_iter().map(|(name, offsets)| {
+            let results = offsets.into_iter().map(|(index, offset)| {
                 let mut result = DeleteRecordsPartitionResult::default();
                 result.partition_index = index;
-                match delete(&ctx, topic.name.as_str(), index, asked.offset) {
+                match delete(&ctx, name.as_str(), index, offset) {
                     Ok(low_watermark) => result.low_watermark = low_watermark,
                     Err(code) => {
                         result.low_watermark = -1;
@@ -38,11 +45,14 @@ impl Handler for DeleteRecords {
                 }
                 result
             });
+            let mut answer = DeleteRecordsTopicResult::default();
             answer.partitions = results.collect();
-            answer.name = topic.name;
+            answer.name = name;
             answer
         });
-        DeleteRecordsResponse::default().with_topics(topics.collect())
+        let topics = topics.collect();
+        ctx.node.log_starts_moved.notify_one();
+        DeleteRecordsResponse::default().with_topics(topics)
     }
 }
 

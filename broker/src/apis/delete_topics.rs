@@ -30,7 +30,7 @@ impl Handler for DeleteTopics {
                 |name: &TopicName| TopicRef { name: Some(name.to_string()), id: Uuid::nil() };
             request.topic_names.iter().map(named).collect()
         };
-        let results = if request.timeout_ms == 0 {
+        let results = if request.timeout_ms <= 0 {
             refused(&topics, ErrorCode::RequestTimedOut)
         } else {
             let ask = Ask { topics: topics.clone() };

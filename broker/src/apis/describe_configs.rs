@@ -5,10 +5,12 @@ use kafka_protocol::messages::describe_configs_response::{
     DescribeConfigsResourceResult, DescribeConfigsResult, DescribeConfigsSynonym,
 };
 use kafka_protocol::messages::{DescribeConfigsRequest, DescribeConfigsResponse};
+use kraft::record::ResourceKind;
+use protocol_compat::error::ErrorCode;
 
 use super::ctx::{opt_text, text};
 use super::{Ctx, Handler};
-use crate::config::{Entry, Wanted};
+use crate::config::{BROKER_LOGGER, Entry, Wanted};
 
 pub struct DescribeConfigs;
 
@@ -23,9 +25,23 @@ impl Handler for DescribeConfigs {
         let docs = version >= 3 && request.include_documentation;
         let synonyms = request.include_synonyms;
         let resources = request.resources.iter();
+        let is_known = |kind| kind == BROKER_LOGGER || ResourceKind::from_code(kind).is_some();
+        if !resources.clone().all(|asked| is_known(asked.resource_type)) {
+            // One kind that does not exist, and Kafka refuses the whole request.
+            let refused = resources.map(refused);
+            return DescribeConfigsResponse::default().with_results(refused.collect());
+        }
         let results = resources.map(|asked| describe(&ctx, version, asked, synonyms, docs));
         DescribeConfigsResponse::default().with_results(results.collect())
     }
+}
+
+fn refused(asked: &DescribeConfigsResource) -> DescribeConfigsResult {
+    DescribeConfigsResult::default()
+        .with_error_code(ErrorCode::InvalidRequest.code())
+        .with_error_message(Some(text("a resource type of this request does not exist")))
+        .with_resource_type(asked.resource_type)
+        .with_resource_name(asked.resource_name.clone())
 }
 
 fn describe(

@@ -5,6 +5,7 @@ use kafka_protocol::messages::describe_producers_response::{
 };
 use kafka_protocol::messages::{DescribeProducersRequest, DescribeProducersResponse, ProducerId};
 use protocol_compat::error::ErrorCode;
+use protocol_compat::ids::valid_topic_name;
 
 use super::ctx::text;
 use super::{Ctx, Handler};
@@ -21,14 +22,17 @@ impl Handler for DescribeProducers {
     ) -> DescribeProducersResponse {
         let topics = request.topics.into_iter().map(|topic| {
             let mut answer = TopicResponse::default();
+            let name = topic.name.as_str();
+            let is_known = ctx.node.quorum.image().topic(name).is_some();
             let partitions = topic.partition_indexes.iter().map(|&index| {
                 let mut entry = PartitionResponse::default();
                 entry.partition_index = index;
-                match producers(&ctx, topic.name.as_str(), index) {
+                match producers(&ctx, name, index) {
                     Ok(active) => entry.active_producers = active,
                     Err(code) => {
                         entry.error_code = code.code();
-                        entry.error_message = Some(text(code.message()));
+                        // Kafka has no words for a partition that a topic lacks.
+                        entry.error_message = (!is_known).then(|| text(code.message()));
                     }
                 }
                 entry
@@ -42,6 +46,7 @@ impl Handler for DescribeProducers {
 }
 
 fn producers(ctx: &Ctx, topic: &str, index: i32) -> Result<Vec<ProducerState>, ErrorCode> {
+    valid_topic_name(topic).map_err(|_| ErrorCode::InvalidTopicException)?;
     let partition = ctx.led_here(topic, index)?;
     Ok(partition.with_log(|log| {
         let active = log.producers().iter().map(|(producer_id, producer)| {

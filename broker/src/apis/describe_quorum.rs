@@ -24,7 +24,15 @@ impl Handler for DescribeQuorum {
         version: i16,
         request: DescribeQuorumRequest,
     ) -> DescribeQuorumResponse {
-        let status = ctx.node.quorum.status();
+        // Kafka knows one way to ask: for the one partition of the metadata log.
+        let is_asked_well = match request.topics.as_slice() {
+            [topic] => {
+                let indexes = topic.partitions.iter().map(|partition| partition.partition_index);
+                topic.topic_name.as_str() == METADATA_TOPIC && indexes.eq([0])
+            }
+            _ => false,
+        };
+        let status = ctx.node.quorum.status().filter(|_| is_asked_well);
         let topics = request.topics.iter();
         let mut response = DescribeQuorumResponse::default();
         response.topics =
@@ -49,10 +57,8 @@ fn describe(ctx: &Ctx, version: i16, asked: &AskedTopic, status: Option<&Status>
         let mut answer = PartitionData::default();
         answer.partition_index = index;
         match status {
-            Some(status) if asked.topic_name.as_str() == METADATA_TOPIC && index == 0 => {
-                fill(ctx, version, status, &mut answer);
-            }
-            _ => {
+            Some(status) => fill(ctx, version, status, &mut answer),
+            None => {
                 answer.error_code = ErrorCode::UnknownTopicOrPartition.code();
                 if version >= 2 {
                     answer.error_message = Some(text(ErrorCode::UnknownTopicOrPartition.message()));

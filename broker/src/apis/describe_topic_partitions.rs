@@ -39,7 +39,7 @@ impl Handler for DescribeTopicPartitions {
         if let Some(cursor) = &request.cursor {
             let at = cursor.topic_name.to_string();
             if cursor.partition_index < 0 || !(all || names.contains(&at)) {
-                return refused(&names);
+                return refused(&request);
             }
             names.retain(|name| *name >= at);
             if names.contains(&at) {
@@ -52,8 +52,14 @@ impl Handler for DescribeTopicPartitions {
     }
 }
 
-fn refused(names: &BTreeSet<String>) -> DescribeTopicPartitionsResponse {
-    let topics = names.iter().map(|name| unknown(name, ErrorCode::InvalidRequest));
+/// A cursor that does not fit the request: every topic of it is refused.
+fn refused(request: &DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse {
+    let topics = request.topics.iter().map(|topic| {
+        let mut answer = DescribeTopicPartitionsResponseTopic::default();
+        answer.error_code = ErrorCode::InvalidRequest.code();
+        answer.name = Some(topic.name.clone());
+        answer
+    });
     DescribeTopicPartitionsResponse::default().with_topics(topics.collect())
 }
 
@@ -68,6 +74,10 @@ fn page(
     let mut left = limit;
     for name in names {
         let first = std::mem::take(&mut first_partition);
+        if left == 0 {
+            response.next_cursor = Some(cursor(name, first));
+            break;
+        }
         let Some(topic) = image.topic(name) else {
             let code = match valid_topic_name(name) {
                 Ok(()) => ErrorCode::UnknownTopicOrPartition,
@@ -76,10 +86,6 @@ fn page(
             response.topics.push(unknown(name, code));
             continue;
         };
-        if left == 0 {
-            response.next_cursor = Some(cursor(topic, first));
-            break;
-        }
         let skip = usize::try_from(first).unwrap_or(0);
         let described = known(image, topic, skip, left);
         let taken = described.partitions.len();
@@ -87,15 +93,15 @@ fn page(
         response.topics.push(described);
         if skip + taken < topic.partitions.len() {
             let next = i32::try_from(skip + taken).unwrap_or(i32::MAX);
-            response.next_cursor = Some(cursor(topic, next));
+            response.next_cursor = Some(cursor(name, next));
             break;
         }
     }
     response
 }
 
-fn cursor(topic: &Topic, partition: i32) -> Cursor {
-    Cursor::default().with_topic_name(TopicName(text(&topic.name))).with_partition_index(partition)
+fn cursor(topic: &str, partition: i32) -> Cursor {
+    Cursor::default().with_topic_name(TopicName(text(topic))).with_partition_index(partition)
 }
 
 fn unknown(name: &str, code: ErrorCode) -> DescribeTopicPartitionsResponseTopic {

@@ -3,6 +3,7 @@
 use kafka_protocol::messages::elect_leaders_response::{PartitionResult, ReplicaElectionResult};
 use kafka_protocol::messages::{ElectLeadersRequest, ElectLeadersResponse, TopicName};
 use kraft::controller::{ControllerReply, ControllerRequest, ElectLeaders as Ask};
+use protocol_compat::error::ErrorCode;
 
 use super::ctx::{opt_text, text};
 use super::{Ctx, Handler};
@@ -13,6 +14,9 @@ impl Handler for ElectLeaders {
     type Request = ElectLeadersRequest;
 
     async fn handle(ctx: Ctx, version: i16, request: ElectLeadersRequest) -> ElectLeadersResponse {
+        if request.timeout_ms <= 0 {
+            return timed_out(version, &request);
+        }
         let topics = request.topic_partitions.as_ref().map(|topics| {
             let asked = topics.iter();
             asked.map(|topic| (topic.topic.to_string(), topic.partitions.clone())).collect()
@@ -50,4 +54,22 @@ impl Handler for ElectLeaders {
         response.replica_election_results = results.collect();
         response
     }
+}
+
+/// Kafka looks at the clock before anything is done.
+fn timed_out(version: i16, request: &ElectLeadersRequest) -> ElectLeadersResponse {
+    let code = ErrorCode::RequestTimedOut.code();
+    let topics = request.topic_partitions.iter().flatten().map(|topic| {
+        let partitions = topic.partitions.iter().map(|&index| {
+            PartitionResult::default()
+                .with_partition_id(index)
+                .with_error_code(code)
+                .with_error_message(None)
+        });
+        ReplicaElectionResult::default()
+            .with_topic(topic.topic.clone())
+            .with_partition_result(partitions.collect())
+    });
+    let response = ElectLeadersResponse::default().with_replica_election_results(topics.collect());
+    if version >= 1 { response.with_error_code(code) } else { response }
 }

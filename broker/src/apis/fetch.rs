@@ -26,8 +26,8 @@ use crate::cold;
 use crate::errors;
 use crate::fetch::session::{Ask, Key, Kind, Outcome, Scope, Want};
 use crate::net::out::{FileSlice, Reply};
-use crate::partition::Partition;
 use crate::partition::waits::FetchWait;
+use crate::partition::{NO_EPOCH, Partition};
 
 /// Answers with at most this many bytes of records are gathered into one buffer.
 const INLINE_BYTES_MAX: usize = 32 << 10;
@@ -154,7 +154,8 @@ fn ask(ctx: &Ctx, request: &FetchRequest<'_>) -> Ask {
             let want = Want {
                 fetch_offset: asked.fetch_offset,
                 max_bytes: asked.partition_max_bytes,
-                current_leader_epoch: asked.current_leader_epoch,
+                // Here, and only here, Kafka takes any negative epoch for none.
+                current_leader_epoch: asked.current_leader_epoch.max(NO_EPOCH),
                 last_fetched_epoch: asked.last_fetched_epoch,
             };
             partitions.push((key, want));
@@ -422,7 +423,10 @@ impl Fetch {
             }
             Kind::Full | Kind::Sessionless => (response.session_id, false),
         };
-        for (item, part) in self.items.iter().zip(attempt.parts) {
+        // What was refused before the log was asked comes last, as in Kafka.
+        let mut parts: Vec<(&Item, Part)> = self.items.iter().zip(attempt.parts).collect();
+        parts.sort_by_key(|(item, _)| matches!(item.target, Target::Refused(_)));
+        for (item, part) in parts {
             let news = id == 0 || sessions.note(id, &item.key, &part.outcome());
             if incremental {
                 if !news {
@@ -518,10 +522,10 @@ impl Part {
 
 /// Finds the partition that a key names.
 fn resolve(ctx: &Ctx, terms: &Terms, key: &Key, want: &Want, by_id: bool) -> Target {
-    if terms.replica_id >= 0 && terms.replica_id != ctx.node.id {
-        // Nobody else holds replicas here yet.
+    if terms.replica_id >= 0 {
+        // Nobody else holds replicas here yet, and the leader does not follow itself.
         return Target::Failed(match want.current_leader_epoch {
-            -1 => ErrorCode::NotLeaderOrFollower,
+            NO_EPOCH => ErrorCode::NotLeaderOrFollower,
             _ => ErrorCode::UnknownLeaderEpoch,
         });
     }

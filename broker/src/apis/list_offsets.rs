@@ -4,14 +4,14 @@
 //! earliest local (-4). v9: latest tiered (-5). v10: a time limit. v11: earliest pending upload
 //! (-6).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use kafka_protocol::messages::list_offsets_response::{
     ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
 };
-use kafka_protocol::messages::{ListOffsetsRequest, ListOffsetsResponse};
+use kafka_protocol::messages::{ListOffsetsRequest, ListOffsetsResponse, TopicName};
 use protocol_compat::error::ErrorCode;
 use storage::log::TimedOffset;
 
@@ -55,8 +55,9 @@ fn reads_records(timestamp: i64) -> bool {
 
 fn answer(ctx: &Ctx, terms: &Terms, request: &ListOffsetsRequest) -> ListOffsetsResponse {
     let mut response = ListOffsetsResponse::default();
-    for topic in &request.topics {
-        response.topics.push(answer_topic(ctx, terms, topic));
+    let doubled = named_twice(&request.topics);
+    for (topic, asked) in by_name(&request.topics) {
+        response.topics.push(answer_topic(ctx, terms, topic, &asked, &doubled));
     }
     response
 }
@@ -76,24 +77,54 @@ fn found(at: TimedOffset) -> Found {
     (at.timestamp_ms, at.offset, at.leader_epoch)
 }
 
-fn answer_topic(ctx: &Ctx, terms: &Terms, topic: &ListOffsetsTopic) -> ListOffsetsTopicResponse {
-    let mut answer = ListOffsetsTopicResponse::default();
-    answer.name = topic.name.clone();
+/// Partitions that the request names more than once, under one entry of their topic or several.
+fn named_twice(topics: &[ListOffsetsTopic]) -> BTreeSet<(&str, i32)> {
     let (mut seen, mut doubled) = (BTreeSet::new(), BTreeSet::new());
-    for asked in &topic.partitions {
-        if !seen.insert(asked.partition_index) {
-            doubled.insert(asked.partition_index);
+    for topic in topics {
+        for asked in &topic.partitions {
+            let place = (topic.name.as_str(), asked.partition_index);
+            if !seen.insert(place) {
+                doubled.insert(place);
+            }
         }
     }
-    for asked in &topic.partitions {
+    doubled
+}
+
+/// Each topic once, with all that is asked of it; none of which nothing is asked.
+fn by_name(topics: &[ListOffsetsTopic]) -> Vec<(&TopicName, Vec<&ListOffsetsPartition>)> {
+    let mut places = BTreeMap::new();
+    let mut all: Vec<(&TopicName, Vec<&ListOffsetsPartition>)> = Vec::new();
+    for topic in topics.iter().filter(|topic| !topic.partitions.is_empty()) {
+        let place = *places.entry(topic.name.as_str()).or_insert(all.len());
+        if place == all.len() {
+            all.push((&topic.name, Vec::new()));
+        }
+        all[place].1.extend(&topic.partitions);
+    }
+    all
+}
+
+fn answer_topic(
+    ctx: &Ctx,
+    terms: &Terms,
+    topic: &TopicName,
+    partitions: &[&ListOffsetsPartition],
+    doubled: &BTreeSet<(&str, i32)>,
+) -> ListOffsetsTopicResponse {
+    let mut answer = ListOffsetsTopicResponse::default();
+    answer.name = topic.clone();
+    let mut refused = BTreeSet::new();
+    for asked in partitions {
+        let is_doubled = doubled.contains(&(topic.as_str(), asked.partition_index));
         // Named twice: refused, with one entry in the answer.
-        if !seen.remove(&asked.partition_index) {
+        if is_doubled && !refused.insert(asked.partition_index) {
             continue;
         }
-        let found = if doubled.contains(&asked.partition_index) {
+        let found = if is_doubled {
             Err(ErrorCode::InvalidRequest)
         } else {
-            find(ctx, terms, topic.name.as_str(), asked)
+            find(ctx, terms, topic.as_str(), asked)
         };
         let mut entry = ListOffsetsPartitionResponse::default();
         entry.partition_index = asked.partition_index;

@@ -23,7 +23,7 @@ impl Handler for OffsetCommit {
 
     async fn handle(ctx: Ctx, version: i16, request: OffsetCommitRequest) -> OffsetCommitResponse {
         let mut sorted = Sorted::default();
-        for topic in &request.topics {
+        for topic in request.topics.iter().filter(|topic| !topic.partitions.is_empty()) {
             sorted.add(&ctx, version, topic);
         }
         let retention = (2..=4).contains(&version) && request.retention_time_ms != -1;

@@ -19,7 +19,7 @@ impl Handler for OffsetDelete {
         let image = ctx.node.quorum.image();
         let mut response = OffsetDeleteResponse::default();
         let (mut topics, mut places) = (Vec::new(), Vec::new());
-        for asked in &request.topics {
+        for asked in request.topics.iter().filter(|topic| !topic.partitions.is_empty()) {
             let mut answer = OffsetDeleteResponseTopic::default();
             answer.name = asked.name.clone();
             let (mut known, mut at) = (Vec::new(), Vec::new());

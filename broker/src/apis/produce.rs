@@ -6,7 +6,7 @@
 //! The body is parsed in place, batches are checked and patched where the socket put them, and
 //! written from there: no copy, no decode of records beyond the walk that finds liars.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -98,8 +98,11 @@ pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
     if let Err(refusal) = look_first(&request, body) {
         return run.refuse_all(&request, body, &refusal);
     }
+    let superseded = superseded(&request, body);
+    let mut at = 0;
     for topic in &request.topics {
-        run.topic(topic, body);
+        run.topic(topic, body, &superseded, at);
+        at += topic.partitions.len();
     }
     run.finish(request.timeout_ms)
 }
@@ -130,7 +133,14 @@ struct Places {
 }
 
 impl Run<'_> {
-    fn topic(&mut self, topic: &ProduceTopic, body: &mut [u8]) {
+    /// `first` is the place of its first partition among all of the request.
+    fn topic(
+        &mut self,
+        topic: &ProduceTopic,
+        body: &mut [u8],
+        superseded: &BTreeSet<usize>,
+        first: usize,
+    ) {
         let by_id = self.ctx.head.version >= 13;
         let tables = self.ctx.node.partitions.load();
         let handle = if by_id {
@@ -145,7 +155,10 @@ impl Run<'_> {
         }
         let name = String::from_utf8_lossy(body.get(topic.name.clone()).unwrap_or_default());
         let at = self.response_topic(&name, topic);
-        for partition in &topic.partitions {
+        for (place, partition) in (first..).zip(&topic.partitions) {
+            if superseded.contains(&place) {
+                continue;
+            }
             let records = partition.records.clone().map_or(0..0, |range| range);
             let payload = body.get_mut(records).unwrap_or_default();
             let answer = match &handle {
@@ -315,6 +328,27 @@ fn look_first(request: &ProduceRequest, body: &[u8]) -> Result<(), ProduceRefusa
         }
     }
     Ok(())
+}
+
+/// The places of partitions that the request names again further on: the last one counts, the
+/// others are not written.
+fn superseded(request: &ProduceRequest, body: &[u8]) -> BTreeSet<usize> {
+    /// Name, id, partition and place.
+    type Named<'a> = (&'a [u8], Uuid, i32, usize);
+    let mut named: Vec<Named> = Vec::new();
+    for topic in &request.topics {
+        let name = body.get(topic.name.clone()).unwrap_or_default();
+        for partition in &topic.partitions {
+            named.push((name, topic.topic_id, partition.index, named.len()));
+        }
+    }
+    if named.len() < 2 {
+        return BTreeSet::new();
+    }
+    named.sort_unstable();
+    let same = |a: &Named, b: &Named| (a.0, a.1, a.2) == (b.0, b.1, b.2);
+    let pairs = named.windows(2).filter(|pair| same(&pair[0], &pair[1]));
+    pairs.map(|pair| pair[0].3).collect()
 }
 
 fn refused(index: i32, partition: &Partition, refusal: ProduceRefusal) -> ProducePartitionResponse {

@@ -13,7 +13,8 @@ use super::soft::Soft;
 /// The type of every group of this protocol, on the wire.
 pub const CLASSIC: &str = "classic";
 
-/// One group. What members said and what they have to do is shown of a Stable group only.
+/// One group. What members said is shown of a Stable group only; in a rebalance each still has
+/// the work that it had.
 pub fn describe(hard: &Hard, soft: &Soft, group: &Name) -> Description {
     let Some(stored) = hard.group(group) else {
         return Description::refused(ErrorCode::GroupIdNotFound);
@@ -39,7 +40,7 @@ fn describe_live(live: &Group) -> Description {
         client_id: member.client_id.clone(),
         client_host: member.client_host.clone(),
         metadata: if stable { member.metadata(&protocol) } else { Default::default() },
-        assignment: if stable { member.assignment.clone() } else { Default::default() },
+        assignment: member.assignment.clone(),
     });
     Description {
         error: ErrorCode::None,
@@ -72,7 +73,7 @@ pub fn list(hard: &Hard, soft: &Soft, filter: &ListFilter) -> Vec<ListedGroup> {
 }
 
 fn passes(filter: &[String], name: &str) -> bool {
-    filter.is_empty() || filter.iter().any(|wanted| wanted.eq_ignore_ascii_case(name))
+    filter.is_empty() || filter.iter().any(|wanted| wanted.trim().eq_ignore_ascii_case(name))
 }
 
 /// Deletes a group without members, its offsets with it, in one write.

@@ -31,6 +31,9 @@ use flush::Flusher;
 use state::Role;
 use waits::Waits;
 
+/// What a client names that does not say which epoch it knows.
+pub const NO_EPOCH: i32 = -1;
+
 /// One replica of a partition.
 pub struct Partition {
     pub tp: TopicPartition,
@@ -365,7 +368,7 @@ impl Partition {
     pub fn check_epoch(&self, current_leader_epoch: i32) -> ErrorCode {
         let ours = self.leader_epoch();
         match current_leader_epoch {
-            asked if asked < 0 => ErrorCode::None,
+            NO_EPOCH => ErrorCode::None,
             asked if asked < ours => ErrorCode::FencedLeaderEpoch,
             asked if asked > ours => ErrorCode::UnknownLeaderEpoch,
             _ => ErrorCode::None,

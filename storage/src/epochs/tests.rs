@@ -50,6 +50,7 @@ fn ends_of_epochs() {
     check(entries, 5, (5, 100));
     check(entries, 6, UNDEFINED);
     check(entries, -1, UNDEFINED);
+    check(entries, -2, (-2, 10));
     check("", 0, UNDEFINED);
     check("0:0 4:5", 1, (0, 5));
 }

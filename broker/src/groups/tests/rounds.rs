@@ -98,7 +98,7 @@ fn two_members() {
          a beat => 27
          a sync a=A => 27
          state => PreparingRebalance
-         describe => PreparingRebalance consumer/ ?:0: a:0:
+         describe => PreparingRebalance consumer/ ?:0: a:0:A
          a join => gen 2 leads a,b
          b gets gen 2 follows a
          state => CompletingRebalance

@@ -1,0 +1,118 @@
+//! Topics, settings, elections, the quorum: what an administrator asks.
+
+use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
+use kafka_protocol::messages::create_topics_request::CreatableTopic;
+use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
+use kafka_protocol::messages::describe_producers_request::TopicRequest;
+use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
+use kafka_protocol::messages::elect_leaders_request::TopicPartitions;
+use kafka_protocol::messages::{
+    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
+    DescribeProducersRequest, DescribeQuorumRequest, ElectLeadersRequest, MetadataRequest,
+};
+
+use crate::node::{Node, name, text};
+
+const REQUEST_TIMED_OUT: i16 = 7;
+
+#[test]
+fn no_time_left_is_no_time() {
+    let node = Node::start();
+    let mut client = node.connect();
+    client.topic("a", 1, &[]);
+    for timeout_ms in [0, -1] {
+        let new = CreatableTopic::default()
+            .with_name(name("new"))
+            .with_num_partitions(1)
+            .with_replication_factor(1);
+        let request =
+            CreateTopicsRequest::default().with_topics(vec![new]).with_timeout_ms(timeout_ms);
+        assert_eq!(client.ask(7, &request).topics[0].error_code, REQUEST_TIMED_OUT);
+        let request = DeleteTopicsRequest::default()
+            .with_topic_names(vec![name("a")])
+            .with_timeout_ms(timeout_ms);
+        assert_eq!(client.ask(5, &request).responses[0].error_code, REQUEST_TIMED_OUT);
+        let more = CreatePartitionsTopic::default().with_name(name("a")).with_count(2);
+        let request =
+            CreatePartitionsRequest::default().with_topics(vec![more]).with_timeout_ms(timeout_ms);
+        assert_eq!(client.ask(3, &request).results[0].error_code, REQUEST_TIMED_OUT);
+        let which = TopicPartitions::default().with_topic(name("a")).with_partitions(vec![0]);
+        let request = ElectLeadersRequest::default()
+            .with_topic_partitions(Some(vec![which]))
+            .with_timeout_ms(timeout_ms);
+        for version in [0, 2] {
+            let answer = client.ask(version, &request);
+            assert_eq!(answer.error_code, if version == 0 { 0 } else { REQUEST_TIMED_OUT });
+            let partition = &answer.replica_election_results[0].partition_result[0];
+            assert_eq!(partition.error_code, REQUEST_TIMED_OUT);
+        }
+    }
+    let all = client.ask(9, &MetadataRequest::default().with_topics(None)).topics;
+    let all: Vec<(&str, usize)> = all
+        .iter()
+        .map(|topic| (topic.name.as_ref().expect("a name").as_str(), topic.partitions.len()))
+        .collect();
+    assert_eq!(all, [("a", 1)]);
+}
+
+#[test]
+fn a_resource_type_that_does_not_exist_spoils_the_request() {
+    let node = Node::start();
+    let mut client = node.connect();
+    client.topic("a", 1, &[]);
+    let mut check = |kinds: &[(i8, &str)], want: &[i16]| {
+        let resources = kinds.iter().map(|&(kind, name)| {
+            DescribeConfigsResource::default()
+                .with_resource_type(kind)
+                .with_resource_name(text(name))
+        });
+        let request = DescribeConfigsRequest::default().with_resources(resources.collect());
+        let codes: Vec<i16> =
+            client.ask(4, &request).results.iter().map(|result| result.error_code).collect();
+        assert_eq!(codes, want, "{kinds:?}");
+    };
+    check(&[(2, "a"), (2, "no"), (2, "a b"), (4, "77")], &[0, 3, 17, 42]);
+    check(&[(2, "a"), (3, "x"), (2, "no")], &[42, 42, 42]);
+    check(&[(0, "a")], &[42]);
+}
+
+#[test]
+fn the_quorum_is_asked_for_one_partition() {
+    let node = Node::start();
+    let mut client = node.connect();
+    let mut check = |asked: &[(&str, &[i32])], want: &[i16]| {
+        let topics = asked.iter().map(|(topic, partitions)| {
+            let partitions = partitions.iter();
+            let partitions =
+                partitions.map(|&index| PartitionData::default().with_partition_index(index));
+            TopicData::default().with_topic_name(name(topic)).with_partitions(partitions.collect())
+        });
+        let request = DescribeQuorumRequest::default().with_topics(topics.collect());
+        let topics = client.ask(2, &request).topics;
+        let partitions = topics.iter().flat_map(|topic| &topic.partitions);
+        let codes: Vec<i16> = partitions.map(|partition| partition.error_code).collect();
+        assert_eq!(codes, want, "{asked:?}");
+    };
+    check(&[("__cluster_metadata", &[0])], &[0]);
+    check(&[("__cluster_metadata", &[0, 1])], &[3, 3]);
+    check(&[("__cluster_metadata", &[0, 0])], &[3, 3]);
+    check(&[("__cluster_metadata", &[0]), ("x", &[0])], &[3, 3]);
+    check(&[("__cluster_metadata", &[1])], &[3]);
+}
+
+#[test]
+fn producers_of_what_is_not_there() {
+    let node = Node::start();
+    let mut client = node.connect();
+    client.topic("a", 1, &[]);
+    let topics = [("a", 0), ("a", 9), ("no", 0), ("a b", 0)].map(|(topic, index)| {
+        TopicRequest::default().with_name(name(topic)).with_partition_indexes(vec![index])
+    });
+    let request = DescribeProducersRequest::default().with_topics(topics.to_vec());
+    let topics = client.ask(0, &request).topics;
+    let partitions = topics.iter().flat_map(|topic| &topic.partitions);
+    let said: Vec<(i16, bool)> = partitions
+        .map(|partition| (partition.error_code, partition.error_message.is_some()))
+        .collect();
+    assert_eq!(said, [(0, false), (3, false), (3, true), (17, true)]);
+}
