@@ -17,7 +17,7 @@ COMPAT := $(wildcard compat-tests/tests/*.rs)
 SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
 	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
 
-.PHONY: help run build test test-unit test-compat oracle fmt-check lint clean
+.PHONY: help run build test test-unit test-compat suites fmt-check lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,10 +43,9 @@ else
 	@echo 'compat-tests: no suite yet'
 endif
 
-oracle: ## Compare with a live Apache Kafka; RECORD=1 records its answers anew (mvn, Java)
-	@$(TEST) cargo build --bin gracchus
-	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) compat-tests/oracle.sh \
-		cargo test -p compat-tests --test differ -- --nocapture
+suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write the pages
+	@$(BUILD) cargo build --release --bin gracchus
+	@compat-tests/suites/run.sh $(SUITES)
 
 fmt-check: ## Say whether the sources are formatted
 	@$(BUILD) cargo fmt --all --check

@@ -154,7 +154,7 @@ func plain() {
 		}
 		return err
 	})
-	test("idempotence off and on", func(ctx context.Context) error {
+	test("idempotence", func(ctx context.Context) error {
 		topic, err := create(ctx, 1)
 		if err != nil {
 			return err

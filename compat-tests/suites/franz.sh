@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# franz-go's tests of pkg/kgo, from the Go module.
+. "$(dirname "$0")/lib.sh"
+
+module=v1.22.3
+home=$cache/franz-$module
+
+build() {
+    [ -x "$home/kgo.test" ] && return
+    want go
+    mkdir -p "$home"
+    (cd "$home" && { [ -e go.mod ] || go mod init suites; } &&
+        go get -t github.com/twmb/franz-go/pkg/kgo@"$module" &&
+        go test -c -o kgo.test github.com/twmb/franz-go/pkg/kgo) >"$home/build.log" 2>&1 ||
+        die "see $home/build.log"
+}
+
+# Tests of the top level; of the chained groups the variants, for they are tests of their own.
+verdicts() {
+    awk '
+        /^ *--- (PASS|FAIL|SKIP): / {
+            name = $3; seconds = $4; gsub(/[()s]/, "", seconds)
+            at[name] = ++n; names[n] = name; time[name] = seconds
+            word[name] = $2 == "PASS:" ? "pass" : $2 == "FAIL:" ? "fail" : "skip"
+            last = name; next
+        }
+        last && /^ +[a-z_0-9]+\.go:[0-9]+:/ && !(last in text) { text[last] = $0 }
+        /^ +[a-z_0-9]+\.go:[0-9]+:/ { early = $0 }
+        /^panic: test timed out/ { print "the run\tfail\t0\t" $0 }
+        END {
+            for (i = 1; i <= n; i++) {
+                name = names[i]
+                if ((name ~ /Etl|TestGroupETL/) == (index(name, "/") > 0))
+                    printf "%s\t%s\t%d\t%s\n", name, word[name], time[name], text[name]
+            }
+        }' "$1"
+}
+
+# part NAME PATTERN: the tests that match, in one process, unless they have results.
+part() {
+    done_before "part $1" && return
+    local log=$home/$peer.$1.log name verdict seconds text
+    (cd "$home" && KGO_SEEDS=$broker KGO_TEST_RF=1 KGO_TEST_RECORDS=20000 KGO_LOG_LEVEL=none \
+        timeout 320 ./kgo.test -test.v -test.timeout 5m -test.run "$2" ${3:+-test.skip "$3"} \
+        >"$log" 2>&1)
+    while IFS=$'\t' read -r name verdict seconds text; do
+        result "$name" "$verdict" "$seconds" "$([ "$verdict" = pass ] || echo "$text")"
+    done < <(verdicts "$log")
+    printf 'part %s\tpart\t0\t\n' "$1" >>"$result_file"
+}
+
+build
+version "$module"
+broker_up 0
+part groups '^TestGroupETL$'
+part transactions '^TestTxnEtl$'
+part shares '^TestShareGroup'
+part others '^Test' '^(TestGroupETL$|TestTxnEtl$|TestShareGroup)'
