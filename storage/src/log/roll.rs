@@ -105,10 +105,12 @@ impl Log {
     pub(super) fn roll(&mut self, base_offset: i64, now_ms: i64) -> Result<(), StorageError> {
         let old = self.active.segment.clone();
         assert!(base_offset > old.base_offset, "segments rise");
-        let new = self.start_segment(base_offset, now_ms)?;
         old.state.write().note_final_time(old.base_offset);
         self.write_indexes(&old, true)?;
         self.write_snapshot()?;
+        // The last step that can fail: a file of that name that is not part of the log would count
+        // as its end, and the records that go on before it would be cut off at the next start.
+        let new = self.start_segment(base_offset, now_ms)?;
         self.take_active();
         self.give_back_room();
         old.seal();
@@ -122,7 +124,7 @@ impl Log {
         Ok(())
     }
 
-    /// An empty segment with its file, not yet part of the log.
+    /// An empty segment with its file, not yet part of the log. After an error there is no file.
     pub(super) fn start_segment(
         &self,
         base_offset: i64,
@@ -131,7 +133,7 @@ impl Log {
         let path = file_path(&self.dir, base_offset, Kind::Log);
         let open = || {
             let file = self.disk.open(&path, OpenMode::Create)?;
-            // A roll that failed half-way has left one, maybe.
+            // One that could not be removed, maybe.
             if !file.is_empty()? {
                 file.set_len(0)?;
             }
@@ -142,7 +144,11 @@ impl Log {
             }
             Ok((file, allocated))
         };
-        let (file, allocated) = open().map_err(Log::failed("create", &path))?;
+        let (file, allocated) = open().map_err(|error| {
+            // Neither if it was not made nor if it cannot be removed is there more to do.
+            let _ = self.disk.remove_file(&path);
+            Log::failed("create", &path)(error)
+        })?;
         let segment = Segment::new(&self.dir, base_offset, State::empty(base_offset));
         segment.set_log_file(file.clone());
         Ok(Active {

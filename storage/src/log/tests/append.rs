@@ -183,18 +183,21 @@ fn offsets_too_far_apart_roll() {
 }
 
 /// A disk that fails at the N-th call of a kind, for every N: the log goes on as if nothing had
-/// been.
+/// been. After a large batch that starts a segment comes a small one that would still fit: when the
+/// former fails, the latter goes where the former did not.
 #[test]
 fn failed_writes_leave_nothing_behind() {
-    for op in [FaultOp::Write, FaultOp::Create, FaultOp::Open, FaultOp::Rename] {
-        for kind in [FaultKind::Full, FaultKind::Io] {
-            for nth in 0..40 {
-                let mut rig = Rig::new(small());
+    let ops = [FaultOp::Write, FaultOp::Create, FaultOp::Open, FaultOp::Rename];
+    let kinds = [FaultKind::Full, FaultKind::Io];
+    for (op, kind) in ops.into_iter().flat_map(|op| kinds.map(|kind| (op, kind))) {
+        for (nth, clean) in (0..40).flat_map(|nth| [(nth, false), (nth, true)]) {
+            for config in [small(), LogConfig { preallocate: true, ..small() }] {
+                let mut rig = Rig::new(config);
                 rig.fill(2);
                 rig.disk.inject(Fault::io(op, "").nth(nth).kind(kind));
                 let mut kept = rig.read_from(0).len();
-                for _ in 0..24 {
-                    match rig.try_append(sized(100, NOW), Origin::Client) {
+                for size in [150, 80].repeat(12) {
+                    match rig.try_append(sized(size, NOW), Origin::Client) {
                         Ok(_) => kept += 1,
                         Err(AppendError::Storage(StorageError::Full { .. })) => {
                             assert_eq!(kind, FaultKind::Full);
@@ -209,10 +212,15 @@ fn failed_writes_leave_nothing_behind() {
                 rig.disk.clear_faults();
                 assert_eq!(rig.log.log_end_offset(), kept as i64);
                 assert_eq!(rig.read_from(0).len(), kept);
-                rig.start.recovery_point = rig.log.flushed_end();
-                rig.crash();
-                rig.open().expect("a log");
-                assert_eq!(rig.read_from(0).len(), kept, "{op:?} {kind:?} {nth}");
+                match clean {
+                    true => rig.restart(),
+                    false => {
+                        rig.crash();
+                        rig.open().expect("a log");
+                    }
+                }
+                assert_eq!(rig.read_from(0).len(), kept, "{op:?} {kind:?} {nth} {clean}");
+                assert_eq!(rig.report.cut, None, "{op:?} {kind:?} {nth}");
             }
         }
     }
