@@ -208,7 +208,10 @@ impl LogDirs {
             tracing::info!(partition = %tp, offset, bytes, what, "cut a torn tail");
         }
         // The watermark of what was just opened is its end.
-        log.flush_recovered()?;
+        if let Err(error) = log.flush_recovered(dir.log_dir.sync_failed()) {
+            dir.flusher.room.note_failed_sync();
+            return Err(error);
+        }
         if log.topic_id().is_none() {
             log.adopt(*topic_id)?;
         }

@@ -131,6 +131,7 @@ impl Running {
         for partition in &partitions {
             if let Err(error) = partition.close() {
                 tracing::error!(partition = %partition.tp, %error, "not closed cleanly");
+                partition.note_failed_sync();
                 clean = false;
             }
         }
@@ -286,14 +287,14 @@ fn run_flushers(node: &Arc<Node>) -> Result<Vec<oneshot::Receiver<Engine>>, Star
     let mut done = Vec::new();
     for dir in node.dirs.dirs() {
         let engine = engine(node, dir)?;
-        let clock = Arc::clone(&node.env.clock);
+        let env = node.env.clone();
         let flusher = Arc::clone(&dir.flusher);
         let progress = tasks::flush_progress(node);
         let (ended, wait) = oneshot::channel();
         done.push(wait);
         let task = move || {
             Box::pin(async move {
-                let engine = flusher.run(engine, clock, progress).await;
+                let engine = flusher.run(engine, env, progress).await;
                 // Nobody waits when the start failed half-way.
                 let _ = ended.send(engine);
             }) as BoxFuture<()>

@@ -24,6 +24,10 @@ pub const META_FILE: &str = "meta.properties";
 pub const CLEAN_STOP_FILE: &str = ".kafka_cleanshutdown";
 /// Written and removed at open to learn that the directory takes files.
 const PROBE_FILE: &str = ".probe.tmp";
+/// Left by a process that saw a sync fail: what it wrote may be in the page cache alone, and count
+/// as clean there, so that no later sync writes it. It need not be durable: a loss of power empties
+/// the page cache, too.
+pub const SYNC_FAILED_FILE: &str = "gracchus-sync-failed";
 
 /// Neither file has a reason to be longer.
 const SMALL_FILE_BYTES_MAX: usize = 64 << 10;
@@ -107,6 +111,7 @@ pub struct LogDir {
     meta: MetaProperties,
     directory_id: Uuid,
     clean_stop: Option<CleanStop>,
+    sync_failed: bool,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -128,7 +133,9 @@ impl LogDir {
         probe(&*disk, path).map_err(at("cannot write to it"))?;
         let (meta, directory_id) = take_identity(&*disk, path, owner)?;
         let clean_stop = take_clean_stop(&*disk, path).map_err(at("clean-stop marker"))?;
-        Ok(LogDir { disk, path: path.to_owned(), meta, directory_id, clean_stop, _lock: lock })
+        let sync_failed = disk.stat(&path.join(SYNC_FAILED_FILE)).map_err(at("cannot read it"))?;
+        let (path, sync_failed) = (path.to_owned(), sync_failed.is_some());
+        Ok(LogDir { disk, path, meta, directory_id, clean_stop, sync_failed, _lock: lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -154,6 +161,12 @@ impl LogDir {
     /// The marker found at open; `None` after a crash or in a new directory.
     pub fn clean_stop(&self) -> Option<CleanStop> {
         self.clean_stop
+    }
+
+    /// Whether a sync failed since the last clean stop: what is not known to be durable has to be
+    /// written again.
+    pub fn sync_failed(&self) -> bool {
+        self.sync_failed
     }
 
     /// Where a partition's directory is, or would be.
@@ -198,20 +211,31 @@ impl LogDir {
     /// Leaves the marker of a clean stop, after everything in the directory was closed and synced.
     /// Dropping the value without it is an unclean stop.
     pub fn leave_marker(&self, broker_epoch: i64) -> Result<(), DirError> {
+        let fail = |source| DirError::Unusable {
+            dir: self.path.clone(),
+            what: "cannot write the clean-stop marker",
+            source,
+        };
+        match self.disk.remove_file(&self.path.join(SYNC_FAILED_FILE)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
+            _ => {}
+        }
         let text = format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}}}");
-        write_atomic(&*self.disk, &self.path.join(CLEAN_STOP_FILE), text.as_bytes()).map_err(
-            |source| DirError::Unusable {
-                dir: self.path.clone(),
-                what: "cannot write the clean-stop marker",
-                source,
-            },
-        )
+        write_atomic(&*self.disk, &self.path.join(CLEAN_STOP_FILE), text.as_bytes()).map_err(fail)
     }
 
     /// Ends the hold: the marker, then the lock is free.
     pub fn close(self, broker_epoch: i64) -> Result<(), DirError> {
         self.leave_marker(broker_epoch)
     }
+}
+
+/// Tells the next process that a sync failed in this log directory.
+///
+/// # Errors
+/// The disk's; then a loss of power may take records away that the next process shows.
+pub fn note_failed_sync(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    disk.open(&dir.join(SYNC_FAILED_FILE), OpenMode::Create).map(drop)
 }
 
 /// Writes and removes a file, so that a read-only directory is found at start and not at the first

@@ -101,6 +101,8 @@ pub trait Tasks: Send + Sync {
     fn syncer(&self) -> Box<dyn Syncer>;
     /// Runs jobs on as many threads as there are cores, and waits for all of them.
     fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>);
+    /// Ends the process at once, whatever is under way.
+    fn abort(&self) -> !;
 }
 
 /// Listening sockets.

@@ -204,6 +204,10 @@ impl Tasks for RealTasks {
         }
     }
 
+    fn abort(&self) -> ! {
+        std::process::abort();
+    }
+
     fn syncer(&self) -> Box<dyn Syncer> {
         Box::new(SyncPool::new(SYNC_THREADS))
     }

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::Partition;
 use super::room::Room;
-use crate::env::Clock;
+use crate::env::Env;
 
 /// Told which partitions moved their watermark, after every group.
 pub trait Progress: Send + Sync {
@@ -118,17 +118,15 @@ impl Flusher {
     }
 
     /// Syncs group after group until stopped; gives the engine back for a clean end.
-    pub async fn run(
-        &self,
-        mut engine: Engine,
-        clock: Arc<dyn Clock>,
-        progress: Arc<dyn Progress>,
-    ) -> Engine {
+    pub async fn run(&self, mut engine: Engine, env: Env, progress: Arc<dyn Progress>) -> Engine {
+        let clock = Arc::clone(&env.clock);
         loop {
             let group = std::mem::take(&mut *self.group.lock());
             let stop = group.stop;
             if !group.partitions.is_empty() {
-                sync_group(&mut engine, &group.partitions, clock.wall_ms());
+                if let Err(error) = sync_group(&mut engine, &group.partitions, clock.wall_ms()) {
+                    self.fail(&env, &error);
+                }
                 self.room.look(clock.wall_ms());
                 progress.flushed(&group.partitions);
             }
@@ -136,19 +134,28 @@ impl Flusher {
             if stop {
                 return engine;
             }
-            self.idle(&mut engine, &*clock).await;
+            self.idle(&mut engine, &env).await;
         }
     }
 
+    /// What the page cache holds after a failed sync is not what the disk holds: nothing more may
+    /// be acknowledged by this process.
+    fn fail(&self, env: &Env, error: &FlushError) -> ! {
+        tracing::error!(%error, "a sync failed: what was written cannot be vouched for, stopping");
+        self.room.note_failed_sync();
+        env.tasks.abort();
+    }
+
     /// Waits for the next group; syncs what was journalled meanwhile.
-    async fn idle(&self, engine: &mut Engine, clock: &dyn Clock) {
+    async fn idle(&self, engine: &mut Engine, env: &Env) {
+        let clock = &*env.clock;
         loop {
             if !self.group.lock().partitions.is_empty() {
                 return;
             }
             let due = match engine.tick(clock.wall_ms()) {
                 Ok(due) => due,
-                Err(error) => fail(&error),
+                Err(error) => self.fail(env, &error),
             };
             let Some(due_ms) = due else {
                 return self.wake.notified().await;
@@ -166,15 +173,15 @@ impl Flusher {
     }
 }
 
-/// What the page cache holds after a failed sync is not what the disk holds: nothing more may be
-/// acknowledged by this process.
-fn fail(error: &FlushError) -> ! {
-    tracing::error!(%error, "a sync failed: what was written cannot be vouched for, stopping");
-    std::process::abort();
-}
-
 /// Makes the group durable, then publishes how far each partition got.
-pub(super) fn sync_group(engine: &mut Engine, partitions: &[Arc<Partition>], now_ms: i64) {
+///
+/// # Errors
+/// Nobody knows what is on the disk; nothing was published.
+pub(super) fn sync_group(
+    engine: &mut Engine,
+    partitions: &[Arc<Partition>],
+    now_ms: i64,
+) -> Result<(), FlushError> {
     let mut dirty: Vec<Dirty> = Vec::with_capacity(partitions.len());
     let mut owners: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
     for partition in partitions {
@@ -183,10 +190,9 @@ pub(super) fn sync_group(engine: &mut Engine, partitions: &[Arc<Partition>], now
             dirty.push(work);
         }
     }
-    if let Err(error) = engine.flush(&dirty, now_ms) {
-        fail(&error);
-    }
+    engine.flush(&dirty, now_ms)?;
     for (partition, work) in owners.into_iter().zip(&dirty) {
         partition.end_flush(work);
     }
+    Ok(())
 }

@@ -305,6 +305,11 @@ impl Partition {
         state.log.close()
     }
 
+    /// Tells the next process that a sync may have failed.
+    pub fn note_failed_sync(&self) {
+        self.flusher.room.note_failed_sync();
+    }
+
     /// A consistent picture for readers; they never take the partition's lock again.
     pub fn view(&self) -> LogView {
         self.state.lock().log.view()

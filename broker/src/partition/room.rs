@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use storage::dirs::note_failed_sync;
 use storage::disk::Disk;
 
 /// With less room than this, clients' records are refused.
@@ -46,6 +47,14 @@ impl Room {
     /// Whether there was too little when it was last looked at.
     pub fn is_short(&self) -> bool {
         self.short_until_ms.load(Ordering::Relaxed) != PLENTY
+    }
+
+    /// Tells the next process that a sync failed here.
+    pub fn note_failed_sync(&self) {
+        if let Err(error) = note_failed_sync(&*self.disk, &self.dir) {
+            let dir = self.dir.display();
+            tracing::error!(%dir, %error, "cannot leave word that a sync failed");
+        }
     }
 
     /// Asks the disk. One that does not answer has room: a write will tell.

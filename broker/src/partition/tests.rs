@@ -62,7 +62,7 @@ impl World {
     }
 
     fn flush(&mut self) {
-        sync_group(&mut self.engine, &[Arc::clone(&self.partition)], 1);
+        sync_group(&mut self.engine, &[Arc::clone(&self.partition)], 1).expect("the disk is fine");
     }
 
     /// As the directories do it.

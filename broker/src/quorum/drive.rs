@@ -136,7 +136,7 @@ impl Driver {
             let served = self.serve(jobs).and_then(|()| self.tick());
             if let Err(error) = served {
                 tracing::error!(%error, "the metadata log failed, stopping");
-                std::process::abort();
+                self.env.tasks.abort();
             }
         }
         if let Err(error) = self.raft.close() {

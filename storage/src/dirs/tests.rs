@@ -234,3 +234,18 @@ fn a_directory_that_disappears_is_reported() {
     let DirError::Unusable { source, .. } = error else { panic!("{error}") };
     assert_eq!(source.kind(), ErrorKind::NotFound);
 }
+
+#[test]
+fn a_failed_sync_is_remembered_until_a_clean_stop() {
+    let disk = strict();
+    assert!(!open(&disk, &owner()).unwrap().sync_failed());
+    note_failed_sync(&disk, Path::new(DIR)).unwrap();
+    let disk = disk.kill();
+    let dir = open(&disk, &owner()).unwrap();
+    assert!(dir.sync_failed());
+    let disk = disk.kill();
+    let dir = open(&disk, &owner()).unwrap();
+    assert!(dir.sync_failed());
+    dir.close(1).unwrap();
+    assert!(!open(&disk, &owner()).unwrap().sync_failed());
+}

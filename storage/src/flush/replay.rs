@@ -2,8 +2,9 @@
 //!
 //! Per segment the groups are folded into an *image*: an item at a position means that the segment
 //! ended there, so it replaces everything earlier from that position on. The image is then compared
-//! with the file. Where they agree nothing is written; where they differ the image counts, because
-//! bytes that reached the disk by other ways agree with it, with these exceptions:
+//! with the file. Where they agree the same bytes are written again: they may be in the page cache
+//! alone, and count as clean there after a sync that failed. Where they differ the image counts,
+//! because bytes that reached the disk by other ways agree with it, with these exceptions:
 //! - the partition is gone, or its directory belongs to another topic: nothing to do;
 //! - the batch before the item is not the one it continued: the file is another one, or was cut and
 //!   has gone on, so leave it;
@@ -278,6 +279,7 @@ fn restore_piece(file: &dyn File, piece: &Piece, is_last: bool) -> io::Result<Ou
         if is_last && leftover_behind(file, piece)? {
             file.set_len(piece.end())?;
         }
+        file.write_at(&[&piece.bytes], piece.position)?;
         return Ok(Outcome::Same);
     }
     let differs = piece.bytes.iter().zip(&found).take_while(|(want, have)| want == have).count();
@@ -286,7 +288,7 @@ fn restore_piece(file: &dyn File, piece: &Piece, is_last: bool) -> io::Result<Ou
     }
     let keep_tail = !is_last || continues(file, piece)?;
     let missing = piece.bytes.get(differs..).unwrap_or_default();
-    file.write_at(&[missing], piece.position.saturating_add(differs as u64))?;
+    file.write_at(&[&piece.bytes], piece.position)?;
     if !keep_tail {
         file.set_len(piece.end())?;
     }

@@ -25,6 +25,9 @@ use crate::flush::{Dirty, DirtyFile};
 /// about what recovery reads at most below its recovery point.
 const SNAPSHOT_EVERY: u64 = 1 << 20;
 
+/// So many bytes at once are written over themselves.
+const WRITE_AGAIN: usize = 1 << 20;
+
 /// A file that gets its name when it is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Publish {
@@ -302,13 +305,41 @@ impl Log {
     /// leaves a tail that is in the page cache and nowhere else. Readers must not see it before,
     /// and a duplicate in it must not be acknowledged: a loss of power would take it away again.
     ///
+    /// After a sync that failed (`again`) it has to be written once more: the page cache takes what
+    /// it could not write for clean, and a sync would skip it.
+    ///
     /// # Errors
     /// A sync failed: the log must not be used.
-    pub fn flush_recovered(&mut self) -> Result<(), StorageError> {
+    pub fn flush_recovered(&mut self, again: bool) -> Result<(), StorageError> {
         if self.flush.flushed_end() == self.log_end_offset {
             return Ok(());
         }
+        if again {
+            self.take_dirty();
+            let files = self.flush.in_flight.iter().flat_map(|group| &group.files);
+            for dirty in files {
+                self.write_again(dirty).map_err(Log::failed("write", &dirty.path))?;
+            }
+        }
         self.flush_here().map_err(Log::failed("sync", &self.dir.clone()))
+    }
+
+    /// Writes the new bytes of a log, or the whole of a file beside it, over themselves.
+    fn write_again(&self, dirty: &DirtyFile) -> io::Result<()> {
+        let file = self.disk.open(&dirty.path, OpenMode::Write)?;
+        let is_log = dirty.path.extension().is_some_and(|end| end == "log");
+        let (mut at, to) = if is_log { (dirty.from, dirty.to) } else { (0, file.len()?) };
+        let mut chunk = vec![0; WRITE_AGAIN];
+        while at < to {
+            let len = (to - at).min(WRITE_AGAIN as u64) as usize;
+            let read = file.read_at(&mut chunk[..len], at)?;
+            if read == 0 {
+                break;
+            }
+            file.write_at(&[&chunk[..read]], at)?;
+            at += read as u64;
+        }
+        Ok(())
     }
 
     /// Makes everything durable, the names that files get by it too.

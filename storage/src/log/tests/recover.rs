@@ -1,7 +1,7 @@
 //! Recovery: torn tails, damaged and missing files, what a kill left half done.
 
 use super::*;
-use crate::disk::sim::FaultOp;
+use crate::disk::sim::{Fault, FaultOp};
 
 const LAST: &str = "00000000000000000020.log";
 
@@ -402,7 +402,7 @@ fn odd_directories() {
 
 #[test]
 fn a_full_disk_does_not_keep_a_log_from_opening() {
-    use crate::disk::sim::{Fault, FaultKind};
+    use crate::disk::sim::FaultKind;
     let mut rig = twenty_five();
     for name in ["00000000000000000000.index", "00000000000000000010.timeindex"] {
         rig.disk.remove_file(&rig.path(name)).expect("a removal");
@@ -471,9 +471,32 @@ fn the_tail_of_a_killed_process_is_durable_once_flushed() {
     rig.kill();
     rig.open().expect("a log");
     assert_eq!((rig.log.flushed_end(), rig.log.log_end_offset()), (3, 5));
-    rig.log.flush_recovered().expect("a sync");
+    rig.log.flush_recovered(false).expect("a sync");
     assert_eq!((rig.log.flushed_end(), rig.log.log_end_offset()), (5, 5));
     rig.crash();
     rig.open().expect("a log");
     assert_eq!(rig.log.log_end_offset(), 5);
+}
+
+#[test]
+fn a_tail_whose_sync_failed_is_written_again() {
+    for (again, kept) in [(false, 3), (true, 9)] {
+        let mut rig = Rig::new(LogConfig { segment_bytes: 300, ..LogConfig::default() });
+        rig.fill(3);
+        rig.checkpoint();
+        rig.fill(6);
+        // After this the pages count as clean.
+        rig.disk.inject(Fault::io(FaultOp::Sync, ""));
+        let dirty = rig.log.take_dirty().expect("new records");
+        assert!(dirty.files.len() > 2, "the tail has several segments");
+        assert!(dirty.files.iter().all(|dirty| dirty.file.sync_data().is_err()));
+        rig.disk.clear_faults();
+        rig.kill();
+        rig.open().expect("a log");
+        assert_eq!(rig.log.log_end_offset(), 9);
+        rig.log.flush_recovered(again).expect("a sync");
+        rig.crash();
+        rig.open().expect("a log");
+        assert_eq!(rig.log.log_end_offset(), kept, "again: {again}");
+    }
 }
