@@ -1,5 +1,7 @@
 //! Virtual time: tokio's paused clock, which moves on only when no task can run.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use broker::env::{BoxFuture, Clock};
@@ -15,11 +17,26 @@ const SLEEP_MS_MAX: i64 = 10 * 365 * 24 * 3_600_000;
 #[derive(Clone, Debug)]
 pub struct SimClock {
     start: Instant,
+    /// How far the wall clock of the nodes was set forward, for everybody.
+    ahead_ms: Arc<AtomicI64>,
+    /// The same when the process that asks was started.
+    ahead_at_start_ms: i64,
 }
 
 impl SimClock {
     pub fn start() -> SimClock {
-        SimClock { start: Instant::now() }
+        SimClock { start: Instant::now(), ahead_ms: Arc::default(), ahead_at_start_ms: 0 }
+    }
+
+    /// The clock as a process sees it that starts now.
+    pub fn of_new_process(&self) -> SimClock {
+        let ahead_at_start_ms = self.ahead_ms.load(Ordering::Relaxed);
+        SimClock { ahead_at_start_ms, ..self.clone() }
+    }
+
+    /// Sets the wall clock of the nodes; that of the clients stays right.
+    pub fn set_ahead(&self, ahead_ms: i64) {
+        self.ahead_ms.store(ahead_ms, Ordering::Relaxed);
     }
 
     /// Virtual milliseconds since the start of the run.
@@ -30,7 +47,7 @@ impl SimClock {
 
 impl Clock for SimClock {
     fn wall_ms(&self) -> i64 {
-        START_MS + self.mono_ms()
+        START_MS + self.mono_ms() + self.ahead_ms.load(Ordering::Relaxed)
     }
 
     fn mono_ms(&self) -> i64 {
@@ -38,7 +55,7 @@ impl Clock for SimClock {
     }
 
     fn steady_ms(&self) -> i64 {
-        self.wall_ms()
+        START_MS + self.mono_ms() + self.ahead_at_start_ms
     }
 
     fn sleep_until(&self, deadline_ms: i64) -> BoxFuture<()> {

@@ -1,48 +1,50 @@
 //! The faults of a run, one after another, drawn from the seed.
-//!
-//! A failing sync is not among them: it must end the process, which in a simulation is the test.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use storage::disk::Disk;
+use storage::disk::sim::{Fault, FaultOp};
 
-use crate::clock::pause_ms;
+use crate::clock::{SimClock, pause_ms};
 use crate::dice::Dice;
 use crate::history::Event;
 use crate::net::Network;
 use crate::node::SimNode;
-use crate::plan::{FaultKind, Plan};
+use crate::plan::{FaultKind, KINDS, Plan};
 use crate::trace::Trace;
 use crate::workload::Run;
 
+/// How far the wall clock is set, forward or back: less than what makes records too new.
+const JUMP_MS_MAX: u64 = 50 * 60_000;
+
+/// How long a fault waits to strike.
+const STRIKE_MS_MAX: u64 = 3_000;
+
 /// How often each kind took effect.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Effects {
-    pub cuts: u32,
-    pub power_cuts: u32,
-    pub kills: u32,
-    pub restarts: u32,
-    pub full_disks: u32,
-}
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Effects(BTreeMap<FaultKind, u32>);
 
 impl Effects {
-    pub fn add(&mut self, other: Effects) {
-        self.cuts += other.cuts;
-        self.power_cuts += other.power_cuts;
-        self.kills += other.kills;
-        self.restarts += other.restarts;
-        self.full_disks += other.full_disks;
+    fn count(&mut self, kind: FaultKind) {
+        *self.0.entry(kind).or_default() += 1;
+    }
+
+    pub fn add(&mut self, other: &Effects) {
+        for (kind, count) in &other.0 {
+            *self.0.entry(*kind).or_default() += count;
+        }
     }
 
     /// Whether every kind did something.
     pub fn all_took_effect(&self) -> bool {
-        let Effects { cuts, power_cuts, kills, restarts, full_disks } = *self;
-        [cuts, power_cuts, kills, restarts, full_disks].iter().all(|count| *count > 0)
+        KINDS.iter().all(|kind| self.0.contains_key(kind))
     }
 }
 
 pub struct Faults<'a> {
     pub plan: &'a Plan,
+    pub clock: &'a SimClock,
     pub network: &'a Network,
     pub trace: &'a Trace,
     pub run: &'a Run,
@@ -62,52 +64,125 @@ impl Faults<'_> {
             let kinds = &self.plan.faults;
             let kind = kinds[self.dice.below(kinds.len() as u64) as usize];
             self.trace.number("fault", kind as u64, 0);
-            match kind {
-                FaultKind::Cut => self.cut(),
+            let took_effect = match kind {
+                FaultKind::Cut => self.network.cut_one(self.dice.below(1 << 20)),
                 FaultKind::PowerCut => self.crash(node, true).await,
                 FaultKind::Kill => self.crash(node, false).await,
                 FaultKind::Restart => self.restart(node).await,
                 FaultKind::DiskFull => self.fill(node).await?,
+                FaultKind::KillWhileFull => self.kill_while_full(node).await?,
+                FaultKind::PowerCutMidway => self.cut_power_midway(node).await,
+                FaultKind::SyncFails => self.fail_sync(node).await?,
+                FaultKind::WritesFail => self.fail_writes(node).await?,
+                FaultKind::Stall => self.stall().await,
+                FaultKind::ClockJump => self.set_clock(),
+            };
+            if took_effect {
+                self.effects.count(kind);
             }
             self.trace.number("mended", kind as u64, 0);
         }
         Ok(())
     }
 
-    fn cut(&mut self) {
-        self.effects.cuts += u32::from(self.network.cut_one(self.dice.below(1 << 20)));
-    }
-
-    async fn crash(&mut self, node: &mut SimNode, power: bool) {
+    /// The process ends; another starts a little later.
+    async fn crash(&mut self, node: &mut SimNode, power: bool) -> bool {
         node.crash(power).await;
         self.run.record(Event::Crash);
-        match power {
-            true => self.effects.power_cuts += 1,
-            false => self.effects.kills += 1,
-        }
         pause_ms(self.dice.between(0, 2_000)).await;
         node.start();
+        true
     }
 
-    async fn restart(&mut self, node: &mut SimNode) {
+    async fn restart(&mut self, node: &mut SimNode) -> bool {
         // A node that does not serve yet cannot be stopped in order.
         if !node.serves() {
-            return;
+            return false;
         }
-        if node.stop().await.is_ok() {
-            self.effects.restarts += 1;
-        }
+        let stopped = node.stop().await.is_ok();
         pause_ms(self.dice.between(0, 500)).await;
         node.start();
+        stopped
     }
 
-    async fn fill(&mut self, node: &mut SimNode) -> Result<(), String> {
-        let Ok(space) = node.disk().space(Path::new("/")) else { return Ok(()) };
-        let leave = self.dice.below(20_000);
-        node.disk().set_capacity(space.total - space.usable + leave);
-        self.effects.full_disks += 1;
+    /// Takes nearly all room away, and gives it back with what this returns.
+    fn take_room(&self, node: &SimNode) -> Option<u64> {
+        let space = node.disk().space(Path::new("/")).ok()?;
+        node.disk().set_capacity(space.total - space.usable + self.dice.below(20_000));
+        Some(space.total)
+    }
+
+    async fn fill(&mut self, node: &mut SimNode) -> Result<bool, String> {
+        let Some(total) = self.take_room(node) else { return Ok(false) };
         pause_ms(self.dice.between(100, 3_000)).await;
-        node.disk().set_capacity(space.total);
-        node.look()
+        node.disk().set_capacity(total);
+        node.look()?;
+        Ok(true)
+    }
+
+    /// A start that fails for want of room is tried again with room.
+    async fn kill_while_full(&mut self, node: &mut SimNode) -> Result<bool, String> {
+        let Some(total) = self.take_room(node) else { return Ok(false) };
+        pause_ms(self.dice.between(0, 1_000)).await;
+        self.crash(node, self.dice.chance(500)).await;
+        pause_ms(self.dice.between(100, 3_000)).await;
+        let started = node.look();
+        node.disk().set_capacity(total);
+        if started.is_err() {
+            self.crash(node, false).await;
+        }
+        Ok(true)
+    }
+
+    async fn cut_power_midway(&mut self, node: &mut SimNode) -> bool {
+        node.disk().cut_power_after(self.dice.below(40));
+        let deadline_ms = self.clock.now_ms() + STRIKE_MS_MAX;
+        while !node.disk().power_is_off() && self.clock.now_ms() < deadline_ms {
+            pause_ms(1).await;
+        }
+        let struck = node.disk().power_is_off();
+        self.crash(node, true).await;
+        struck
+    }
+
+    /// The process must end itself before anybody is told that the records are safe; the checker
+    /// sees to the latter.
+    async fn fail_sync(&mut self, node: &mut SimNode) -> Result<bool, String> {
+        let paths = [".log", "journal"];
+        let path = paths[self.dice.below(paths.len() as u64) as usize];
+        node.disk().inject(Fault::io(FaultOp::Sync, path).nth(self.dice.below(3)));
+        let deadline_ms = self.clock.now_ms() + STRIKE_MS_MAX;
+        while !node.gave_up() && self.clock.now_ms() < deadline_ms {
+            pause_ms(1).await;
+        }
+        let struck = node.gave_up();
+        if struck {
+            self.crash(node, false).await;
+        } else {
+            node.mend_disk();
+            node.look()?;
+        }
+        Ok(struck)
+    }
+
+    async fn fail_writes(&mut self, node: &mut SimNode) -> Result<bool, String> {
+        node.disk().inject(Fault::io(FaultOp::Write, ".log"));
+        pause_ms(self.dice.between(100, 2_000)).await;
+        node.mend_disk();
+        node.look()?;
+        Ok(true)
+    }
+
+    async fn stall(&mut self) -> bool {
+        let ms = self.dice.between(500, 8_000);
+        self.network.stall(ms);
+        pause_ms(ms).await;
+        true
+    }
+
+    fn set_clock(&mut self) -> bool {
+        let ahead_ms = self.dice.below(2 * JUMP_MS_MAX) as i64 - JUMP_MS_MAX as i64;
+        self.clock.set_ahead(ahead_ms);
+        true
     }
 }

@@ -10,10 +10,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use broker::env::{Accepted, Conn, Listener, Net};
 use parking_lot::Mutex;
 use storage::disk::File;
+use tokio::time::Instant;
 
 use crate::dice::Dice;
 use crate::trace::Trace;
@@ -58,12 +60,19 @@ pub struct Network {
     dice: Arc<Dice>,
     latency: Latency,
     trace: Trace,
+    stalled_until: Arc<Mutex<Instant>>,
 }
 
 impl Network {
     pub fn new(seed: u64, latency: Latency, trace: Trace) -> Network {
         let dice = Arc::new(Dice::of(seed, "net", 0));
-        Network { state: Arc::default(), dice, latency, trace }
+        let stalled_until = Arc::new(Mutex::new(Instant::now()));
+        Network { state: Arc::default(), dice, latency, trace, stalled_until }
+    }
+
+    /// What is sent from now on arrives when so much time has passed, and not before.
+    pub fn stall(&self, ms: u64) {
+        *self.stalled_until.lock() = Instant::now() + Duration::from_millis(ms);
     }
 
     /// The network as one node sees it.
@@ -82,7 +91,7 @@ impl Network {
         let id = state.next_stream;
         state.next_stream += 1;
         let peer = SocketAddr::new(from, 40_000 + (id % 20_000) as u16);
-        let pipe = |what| Pipe::new(id, what, self.latency, self.dice.clone(), self.trace.clone());
+        let pipe = |what| Pipe::new(id, what, self);
         let (to_server, to_client) = (pipe("to server"), pipe("to client"));
         let client =
             SimConn { input: to_client.clone(), output: to_server.clone(), local: peer, peer: to };

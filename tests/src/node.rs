@@ -29,6 +29,9 @@ use crate::clock::SimClock;
 use crate::dice::Dice;
 use crate::net::{Network, node_ip};
 
+/// Where every node keeps its logs.
+pub const DATA_DIR: &str = "/data";
+
 /// Where every node listens.
 pub const PORT: u16 = 9092;
 
@@ -62,7 +65,12 @@ pub struct SimNode {
     lives: u64,
     /// Faults of the disk itself, there in every life.
     planted: Vec<Fault>,
+    /// Spoils the disk while no process runs.
+    spoil: Option<Spoil>,
 }
+
+/// What somebody does to a disk behind the broker's back.
+type Spoil = Box<dyn FnMut(&SimDisk)>;
 
 struct Life {
     tasks: Arc<SimTasks>,
@@ -75,8 +83,8 @@ impl SimNode {
         let disk_seed = Dice::of(plan.seed, "disk", plan.index as u64).below(u64::MAX);
         let disk = SimDisk::new(SimConfig::seeded(disk_seed));
         disk.set_cold(COLD_ONE_IN);
-        let (stores, planted) = (Stores::default(), Vec::new());
-        SimNode { plan, clock, network, disk, stores, life: None, lives: 0, planted }
+        let (stores, planted, spoil) = (Stores::default(), Vec::new(), None);
+        SimNode { plan, clock, network, disk, stores, life: None, lives: 0, planted, spoil }
     }
 
     pub fn ip(&self) -> IpAddr {
@@ -97,9 +105,30 @@ impl SimNode {
         self.planted.push(fault);
     }
 
+    /// Spoils the disk before each start of a process.
+    pub fn plant_before_start(&mut self, spoil: impl FnMut(&SimDisk) + 'static) {
+        self.spoil = Some(Box::new(spoil));
+    }
+
+    /// Sets a configuration key of every process.
+    pub fn set(&mut self, key: &str, value: &str) {
+        self.plan.overrides.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Ends all faults of the disk, but for the planted ones.
+    pub fn mend_disk(&self) {
+        self.disk.clear_faults();
+        self.planted.iter().for_each(|fault| self.disk.inject(fault.clone()));
+    }
+
     /// Whether a process runs that has started.
     pub fn serves(&self) -> bool {
         self.life.as_ref().is_some_and(|life| life.running.is_some())
+    }
+
+    /// Whether the process ended itself.
+    pub fn gave_up(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.tasks.end.gave_up.load(Ordering::Relaxed))
     }
 
     /// Starts a process; it serves some time later.
@@ -109,11 +138,13 @@ impl SimNode {
     pub fn start(&mut self) {
         assert!(self.life.is_none(), "node {} runs already", self.plan.index);
         self.lives += 1;
-        self.disk.clear_faults();
-        self.planted.iter().for_each(|fault| self.disk.inject(fault.clone()));
+        self.mend_disk();
+        if let Some(spoil) = &mut self.spoil {
+            spoil(&self.disk);
+        }
         let tasks = Arc::new(SimTasks {
             handles: Mutex::default(),
-            panicked: Arc::default(),
+            end: Arc::default(),
             lag: self.plan.lag,
             dice: self.dice("lag").below(u64::MAX),
         });
@@ -131,10 +162,13 @@ impl SimNode {
     /// Notices a finished start and a task that panicked.
     ///
     /// # Errors
-    /// The start failed, or a task of the node panicked.
+    /// The start failed, the process ended itself, or a task of it panicked.
     pub fn look(&mut self) -> Result<(), String> {
+        if self.gave_up() {
+            return Err(String::from("the process ended itself"));
+        }
         let Some(life) = &mut self.life else { return Ok(()) };
-        if life.tasks.panicked.load(Ordering::Relaxed) {
+        if life.tasks.end.panicked.load(Ordering::Relaxed) {
             return Err(String::from("a task of the node panicked"));
         }
         let Some(started) = &mut life.started else { return Ok(()) };
@@ -151,7 +185,7 @@ impl SimNode {
     /// The process dies. With `power`, what was not synced is lost as well.
     pub async fn crash(&mut self, power: bool) {
         let Some(life) = self.life.take() else { return };
-        life.tasks.abort();
+        life.tasks.end_all();
         self.network.reset_node(self.ip());
         self.disk = if power { self.disk.crash() } else { self.disk.kill() };
         if power {
@@ -169,7 +203,7 @@ impl SimNode {
     pub async fn stop(&mut self) -> Result<(), String> {
         let life = self.life.take().ok_or("the node is down")?;
         life.running.ok_or("the node did not serve yet")?.stop().await;
-        life.tasks.abort();
+        life.tasks.end_all();
         self.network.reset_node(self.ip());
         self.disk = self.disk.kill();
         life.tasks.ended().await;
@@ -182,7 +216,7 @@ impl SimNode {
 
     fn env(&self, tasks: &Arc<SimTasks>) -> Env {
         Env {
-            clock: Arc::new(self.clock.clone()),
+            clock: Arc::new(self.clock.of_new_process()),
             net: self.network.at(self.ip()),
             disk: self.disk.shared(),
             kv: Arc::new(self.stores.clone()),
@@ -195,10 +229,11 @@ impl SimNode {
     fn config(&self) -> Config {
         let ip = self.ip();
         let mut settings = vec![
-            ("log.dirs".to_owned(), "/data".to_owned()),
+            ("log.dirs".to_owned(), DATA_DIR.to_owned()),
             ("listeners".to_owned(), format!("PLAINTEXT://{ip}:{PORT}")),
             ("http.listen".to_owned(), String::new()),
             ("offsets.topic.num.partitions".to_owned(), "3".to_owned()),
+            ("group.initial.rebalance.delay.ms".to_owned(), "300".to_owned()),
             ("log.flush.offset.checkpoint.interval.ms".to_owned(), "5000".to_owned()),
         ];
         settings.extend(self.plan.overrides.iter().cloned());
@@ -241,7 +276,7 @@ impl KvOpener for Stores {
 /// Runs everything of one process as tasks of the one runtime.
 struct SimTasks {
     handles: Mutex<Vec<JoinHandle<()>>>,
-    panicked: Arc<AtomicBool>,
+    end: Arc<End>,
     lag: Lag,
     /// The seed of the threads' dice.
     dice: u64,
@@ -249,7 +284,7 @@ struct SimTasks {
 
 impl SimTasks {
     fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let witness = Witness(Arc::clone(&self.panicked));
+        let witness = Witness(Arc::clone(&self.end));
         let handle = tokio::spawn(async move {
             let _witness = witness;
             task.await;
@@ -259,7 +294,7 @@ impl SimTasks {
         handles.push(handle);
     }
 
-    fn abort(&self) {
+    fn end_all(&self) {
         self.handles.lock().iter().for_each(JoinHandle::abort);
     }
 
@@ -272,13 +307,20 @@ impl SimTasks {
     }
 }
 
+/// How a process ended that nobody stopped.
+#[derive(Default)]
+struct End {
+    panicked: AtomicBool,
+    gave_up: AtomicBool,
+}
+
 /// Notes that the task which owns it panicked.
-struct Witness(Arc<AtomicBool>);
+struct Witness(Arc<End>);
 
 impl Drop for Witness {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
+        if std::thread::panicking() && !self.0.gave_up.load(Ordering::Relaxed) {
+            self.0.panicked.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -303,6 +345,13 @@ impl Tasks for SimTasks {
 
     fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>) {
         jobs.into_iter().for_each(|job| job());
+    }
+
+    /// No task of the process runs again; the caller's own is unwound.
+    fn abort(&self) -> ! {
+        self.end.gave_up.store(true, Ordering::Relaxed);
+        self.end_all();
+        std::panic::resume_unwind(Box::new("the process ended itself"))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::node::Lag;
 use crate::workload::{MemberPlan, WriterPlan};
 
 /// The kinds of faults a run may have. Each seed has a subset, so that none hides another.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FaultKind {
     /// One stream is reset.
     Cut,
@@ -18,10 +18,33 @@ pub enum FaultKind {
     Restart,
     /// The disk is full for a while.
     DiskFull,
+    /// A process is killed on a full disk, and started there.
+    KillWhileFull,
+    /// The power fails between two writes of one operation, or within one.
+    PowerCutMidway,
+    /// A sync fails: the process must end itself.
+    SyncFails,
+    /// Writes to logs fail for a while.
+    WritesFail,
+    /// Nothing arrives anywhere for a while; clients give up and ask again.
+    Stall,
+    /// The wall clock of the machine is set.
+    ClockJump,
 }
 
-const KINDS: [FaultKind; 5] =
-    [FaultKind::Cut, FaultKind::PowerCut, FaultKind::Kill, FaultKind::Restart, FaultKind::DiskFull];
+pub const KINDS: [FaultKind; 11] = [
+    FaultKind::Cut,
+    FaultKind::PowerCut,
+    FaultKind::Kill,
+    FaultKind::Restart,
+    FaultKind::DiskFull,
+    FaultKind::KillWhileFull,
+    FaultKind::PowerCutMidway,
+    FaultKind::SyncFails,
+    FaultKind::WritesFail,
+    FaultKind::Stall,
+    FaultKind::ClockJump,
+];
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -45,13 +68,14 @@ impl Plan {
     /// The plan of a seed.
     pub fn of(seed: u64) -> Plan {
         let dice = Dice::of(seed, "plan", 0);
-        let partitions = dice.between(1, 3) as i32;
+        let partitions = dice.between(1, 5) as i32;
         let any = |dice: &Dice| dice.below(partitions as u64) as i32;
-        let writers = (0..dice.between(2, 4) as u32).map(|at| WriterPlan {
+        let writers = (0..dice.between(2, 6) as u32).map(|at| WriterPlan {
             writer: at + 1,
             partition: any(&dice),
             idempotent: dice.chance(700),
-            batches: dice.between(20, 50) as u32,
+            numbered: true,
+            batches: dice.between(15, 40) as u32,
             pause_max_ms: dice.between(1, 600),
         });
         let writers = writers.collect();
@@ -61,7 +85,7 @@ impl Plan {
             commits: dice.between(10, 40) as u32,
         });
         let members = members.collect();
-        let mut faults: Vec<FaultKind> = KINDS.into_iter().filter(|_| dice.chance(500)).collect();
+        let mut faults: Vec<FaultKind> = KINDS.into_iter().filter(|_| dice.chance(300)).collect();
         if faults.is_empty() {
             faults.push(FaultKind::PowerCut);
         }
@@ -77,7 +101,7 @@ impl Plan {
             readers: dice.between(1, 3) as u32,
             deletions: (0..partitions).filter(|_| dice.chance(300)).collect(),
             faults,
-            fault_count: dice.between(3, 12) as u32,
+            fault_count: dice.between(3, 14) as u32,
             power_cut_at_end: dice.chance(600),
         }
     }

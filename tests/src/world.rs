@@ -3,11 +3,14 @@
 //! Owns the order of a run: start, workload under faults, healing, the last reading, the checks.
 //! With one node so far; nodes are a list, and each has an address of its own.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use broker::env::Clock;
 use parking_lot::Mutex;
+use storage::disk::Disk;
+use storage::flush::JOURNAL_FILE;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -17,7 +20,7 @@ use crate::dice::Dice;
 use crate::faults::{Effects, Faults};
 use crate::history::{Event, History};
 use crate::net::Network;
-use crate::node::{NodePlan, SimNode};
+use crate::node::{DATA_DIR, NodePlan, SimNode};
 use crate::plan::Plan;
 use crate::trace::{Trace, Traced};
 use crate::workload::{self, Run};
@@ -28,6 +31,9 @@ const HEALED_MS: u64 = 120_000;
 /// How often the nodes are looked at while the clients work.
 const LOOK_MS: u64 = 500;
 
+/// So many lines say what was wrong with a run.
+const LINES_MAX: usize = 30;
+
 /// What came of a run.
 pub struct Report {
     pub plan: Plan,
@@ -37,6 +43,8 @@ pub struct Report {
     pub problems: Vec<String>,
     pub summary: Summary,
     pub effects: Effects,
+    /// Whether the node made a flush journal.
+    pub journalled: bool,
     pub trace: Vec<Traced>,
     /// Virtual length of the run.
     pub took_ms: u64,
@@ -55,11 +63,13 @@ impl Report {
              --test swarm\n{:?}\n{:?}\n{:?}\n",
             self.plan, self.summary, self.effects
         );
-        for violation in &self.violations {
-            text.push_str(&format!("{violation}\n"));
+        let violations = self.violations.iter().map(Violation::to_string);
+        let all: Vec<String> = violations.chain(self.problems.iter().cloned()).collect();
+        for line in all.iter().take(LINES_MAX) {
+            text.push_str(&format!("{line}\n"));
         }
-        for problem in &self.problems {
-            text.push_str(&format!("{problem}\n"));
+        if let Some(more) = all.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+            text.push_str(&format!("and {more} more\n"));
         }
         text
     }
@@ -129,6 +139,9 @@ impl World {
         }
         self.problems.append(&mut run.odd.lock());
         let took_ms = self.clock.now_ms();
+        let journal = Path::new(DATA_DIR).join(JOURNAL_FILE);
+        let has_journal = |node: &SimNode| matches!(node.disk().stat(&journal), Ok(Some(_)));
+        let journalled = self.nodes.iter().any(has_journal);
         for node in &mut self.nodes {
             node.crash(false).await;
         }
@@ -140,6 +153,7 @@ impl World {
             plan: self.plan,
             problems: self.problems,
             effects: self.effects,
+            journalled,
             history,
             took_ms,
         }
@@ -193,7 +207,8 @@ impl World {
     fn watchers(&self, run: &Run) -> JoinSet<()> {
         let mut watchers = JoinSet::new();
         for reader in 0..self.plan.readers {
-            let partition = reader as i32 % self.plan.partitions;
+            let writers = &self.plan.writers;
+            let partition = writers[reader as usize % writers.len()].partition;
             watchers.spawn(workload::read(run.clone(), reader, partition));
         }
         for partition in &self.plan.deletions {
@@ -205,6 +220,7 @@ impl World {
     async fn fault(&mut self, run: &Run) -> Result<(), String> {
         let mut faults = Faults {
             plan: &self.plan,
+            clock: &self.clock,
             network: &self.network,
             trace: &self.trace,
             run,

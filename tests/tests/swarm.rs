@@ -2,13 +2,19 @@
 //! repeat it.
 //!
 //! GRACCHUS_SEEDS sets how many (counted from GRACCHUS_FIRST_SEED), GRACCHUS_SEED runs one alone
-//! and, when it fails, prints its history.
+//! and, when it fails, prints its history, with what the broker logged (RUST_LOG says how much).
 
+use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use tests::faults::Effects;
 use tests::world::{Report, run_seed};
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 
 /// Seeds of a plain test run.
 const SEEDS: u64 = 60;
@@ -26,6 +32,7 @@ struct Total {
     seeds: u64,
     acknowledged: usize,
     virtual_ms: u64,
+    journalled: u64,
     effects: Effects,
     failed: Vec<u64>,
 }
@@ -35,7 +42,8 @@ impl Total {
         self.seeds += 1;
         self.acknowledged += report.summary.acknowledged;
         self.virtual_ms += report.took_ms;
-        self.effects.add(report.effects);
+        self.journalled += u64::from(report.journalled);
+        self.effects.add(&report.effects);
         if !report.is_good() {
             println!("{}", report.describe());
             self.failed.push(report.plan.seed);
@@ -46,7 +54,8 @@ impl Total {
         self.seeds += other.seeds;
         self.acknowledged += other.acknowledged;
         self.virtual_ms += other.virtual_ms;
-        self.effects.add(other.effects);
+        self.journalled += other.journalled;
+        self.effects.add(&other.effects);
         self.failed.extend(other.failed);
         self
     }
@@ -74,9 +83,28 @@ fn run_all(seeds: &[u64]) -> Total {
     })
 }
 
+/// Virtual time since the first line.
+#[derive(Default)]
+struct VirtualTime(OnceLock<Instant>);
+
+impl FormatTime for VirtualTime {
+    fn format_time(&self, w: &mut Writer<'_>) -> fmt::Result {
+        let start = self.0.get_or_init(Instant::now);
+        write!(w, "{} ms:", start.elapsed().as_millis())
+    }
+}
+
+/// Prints what the broker logs.
+fn log_all() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    log.with_timer(VirtualTime::default()).init();
+}
+
 #[test]
 fn seeds_keep_every_promise() {
     if let Some(seed) = number("GRACCHUS_SEED") {
+        log_all();
         let report = run_seed(seed);
         if !report.is_good() {
             let events = report.history.events.iter();
@@ -89,14 +117,16 @@ fn seeds_keep_every_promise() {
     let count = number("GRACCHUS_SEEDS").unwrap_or(SEEDS);
     let mut seeds: Vec<u64> = (first..first + count).collect();
     seeds.extend(FAILED_ONCE.iter().filter(|seed| !(first..first + count).contains(*seed)));
-    let Total { seeds, acknowledged, virtual_ms, effects, mut failed } = run_all(&seeds);
+    let total = run_all(&seeds);
+    let Total { seeds, acknowledged, virtual_ms, journalled, effects, mut failed } = total;
     println!("{seeds} seeds, {acknowledged} records acknowledged, {effects:?}");
-    println!("{} virtual seconds", virtual_ms / 1000);
+    println!("{} virtual seconds, {journalled} seeds used the flush journal", virtual_ms / 1000);
     failed.sort();
     assert!(failed.is_empty(), "{} of {seeds} seeds failed, see above: {failed:?}", failed.len());
     if count >= SEEDS {
         let enough = ACKNOWLEDGED_MIN * seeds as usize;
         assert!(acknowledged > enough, "only {acknowledged} records: too few to mean anything");
         assert!(effects.all_took_effect(), "a kind of fault never took effect: {effects:?}");
+        assert!(journalled > 0, "nobody used the flush journal");
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Latency;
+use super::{Latency, Network};
 use crate::dice::Dice;
 use crate::trace::Trace;
 
@@ -55,18 +55,15 @@ pub(super) struct Pipe {
     latency: Latency,
     dice: Arc<Dice>,
     trace: Trace,
+    /// Nothing arrives before this, on any stream.
+    stalled_until: Arc<Mutex<Instant>>,
     state: Arc<Mutex<State>>,
 }
 
 impl Pipe {
-    pub fn new(
-        id: u64,
-        what: &'static str,
-        latency: Latency,
-        dice: Arc<Dice>,
-        trace: Trace,
-    ) -> Pipe {
-        Pipe { id, what, latency, dice, trace, state: Arc::default() }
+    pub fn new(id: u64, what: &'static str, network: &Network) -> Pipe {
+        let Network { latency, dice, trace, stalled_until, .. } = network.clone();
+        Pipe { id, what, latency, dice, trace, stalled_until, state: Arc::default() }
     }
 
     pub fn is_over(&self) -> bool {
@@ -163,6 +160,7 @@ impl Pipe {
         let mut state = self.state.lock();
         let wait_ms = self.dice.between(self.latency.low_ms, self.latency.high_ms);
         let mut at = Instant::now() + Duration::from_millis(wait_ms);
+        at = at.max(*self.stalled_until.lock());
         if let Some((last, _)) = state.under_way.back() {
             at = at.max(*last);
         }

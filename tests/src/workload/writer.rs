@@ -19,6 +19,9 @@ pub struct WriterPlan {
     pub writer: u32,
     pub partition: i32,
     pub idempotent: bool,
+    /// Whether an idempotent writer says its id and numbers. Without them it is as if the broker
+    /// did not look at them.
+    pub numbered: bool,
     pub batches: u32,
     /// The longest pause between two batches.
     pub pause_max_ms: u64,
@@ -76,7 +79,7 @@ impl Writer {
         let codecs = [Codec::None, Codec::None, Codec::Lz4, Codec::Zstd];
         let codec = codecs[self.dice.below(codecs.len() as u64) as usize];
         let mut batch = BatchBuilder::new(0, codec);
-        if self.plan.idempotent {
+        if self.plan.idempotent && self.plan.numbered {
             let (id, epoch) = self.producer;
             batch = batch.producer(id, epoch, self.seq as i32, false);
         }
