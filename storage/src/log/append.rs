@@ -168,21 +168,29 @@ impl Log {
 
     /// Writes at the end of the active segment. After a failure the file ends where it did.
     fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
+        self.heal()?;
         self.reserve(bytes.len() as u64);
-        let active = &mut self.active;
-        let mut write = || {
-            if active.torn {
-                active.file.set_len(active.size)?;
-                active.torn = false;
-            }
-            active.file.write_at(&[bytes], active.size)
-        };
-        if let Err(error) = write() {
-            active.torn = active.file.set_len(active.size).is_err();
-            active.allocated = active.size;
-            return Err(StorageError::io("append to", &active.segment.path(Kind::Log), error));
+        if let Err(error) = self.active.file.write_at(&[bytes], self.active.size) {
+            self.active.torn = true;
+            self.flush.touch();
+            self.active.allocated = self.active.size;
+            // If that is not possible now it is done before the next write, roll or close.
+            let _ = self.heal();
+            return Err(StorageError::io("append to", &self.active.segment.path(Kind::Log), error));
         }
-        active.size += bytes.len() as u64;
+        self.active.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Takes away what a failed write left behind the end of the active segment; the next group
+    /// makes that durable.
+    pub(super) fn heal(&mut self) -> Result<(), StorageError> {
+        if self.active.torn {
+            let path = self.active.segment.path(Kind::Log);
+            self.active.file.set_len(self.active.size).map_err(Log::failed("trim", &path))?;
+            self.active.torn = false;
+            self.flush.name_active();
+        }
         Ok(())
     }
 

@@ -287,12 +287,9 @@ impl Log {
             segment.state.write().note_final_time(segment.base_offset);
             self.write_indexes(&segment, true)?;
         }
-        if self.active.allocated > self.active.size || self.active.torn {
-            let path = segment.path(Kind::Log);
-            self.active.file.set_len(self.active.size).map_err(Log::failed("trim", &path))?;
-            self.active.allocated = self.active.size;
-            self.active.torn = false;
-        }
+        self.active.torn |= self.active.allocated > self.active.size;
+        self.heal()?;
+        self.active.allocated = self.active.size;
         if self.log_end_offset > 0 {
             self.write_snapshot()?;
         }

@@ -105,6 +105,8 @@ impl Log {
     pub(super) fn roll(&mut self, base_offset: i64, now_ms: i64) -> Result<(), StorageError> {
         let old = self.active.segment.clone();
         assert!(base_offset > old.base_offset, "segments rise");
+        // Behind a sealed segment's last batch recovery takes it for damage.
+        self.heal()?;
         old.state.write().note_final_time(old.base_offset);
         self.write_indexes(&old, true)?;
         self.write_snapshot()?;
