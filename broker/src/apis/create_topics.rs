@@ -27,8 +27,8 @@ impl Handler for CreateTopics {
 
     async fn handle(ctx: Ctx, version: i16, request: CreateTopicsRequest) -> CreateTopicsResponse {
         let topics: Vec<NewTopic> = request.topics.iter().map(new_topic).collect();
-        if request.timeout_ms <= 0 {
-            // Kafka looks at the clock before anything is done.
+        if request.timeout_ms <= 0 && any_is_named_once(&topics) {
+            // Kafka looks at the clock before anything is done, but at names before that.
             let timed_out = || Err(Refusal::bare(ErrorCode::RequestTimedOut));
             let results = topics.into_iter().map(|topic| (topic, timed_out()));
             return response(&ctx, version, results);
@@ -59,6 +59,15 @@ impl Handler for CreateTopics {
         });
         response(&ctx, version, with_topic)
     }
+}
+
+/// Names given twice are refused without a look at the clock.
+fn any_is_named_once(topics: &[NewTopic]) -> bool {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for topic in topics {
+        *counts.entry(&topic.name).or_default() += 1;
+    }
+    counts.values().any(|count| *count == 1)
 }
 
 fn new_topic(asked: &CreatableTopic) -> NewTopic {

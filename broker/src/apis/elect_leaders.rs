@@ -14,7 +14,8 @@ impl Handler for ElectLeaders {
     type Request = ElectLeadersRequest;
 
     async fn handle(ctx: Ctx, version: i16, request: ElectLeadersRequest) -> ElectLeadersResponse {
-        if request.timeout_ms <= 0 {
+        let is_empty = request.topic_partitions.as_ref().is_some_and(Vec::is_empty);
+        if request.timeout_ms <= 0 && !is_empty {
             return timed_out(version, &request);
         }
         let topics = request.topic_partitions.as_ref().map(|topics| {

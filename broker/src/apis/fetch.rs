@@ -40,6 +40,8 @@ struct Terms {
     max_wait_ms: i64,
     min_bytes: i64,
     max_bytes: usize,
+    /// The client asked for less than nothing.
+    is_negative: bool,
     committed: bool,
 }
 
@@ -113,6 +115,7 @@ fn terms(ctx: &Ctx, request: &FetchRequest<'_>) -> Option<Terms> {
         max_wait_ms: i64::from(request.max_wait_ms),
         min_bytes: i64::from(min_bytes),
         max_bytes: usize::try_from(max_bytes).unwrap_or(0),
+        is_negative: request.max_bytes < 0,
         committed: request.isolation_level == 1,
     })
 }
@@ -121,7 +124,9 @@ fn terms(ctx: &Ctx, request: &FetchRequest<'_>) -> Option<Terms> {
 fn bad_isolation(ctx: &Ctx, request: &FetchRequest<'_>) -> Reply {
     let code = ErrorCode::InvalidRequest.code();
     let mut response = FetchResponse { error_code: code, ..FetchResponse::default() };
-    for topic in &request.topics {
+    // From v13 on an error of the whole request stands alone.
+    let topics = request.topics.iter().filter(|_| ctx.head.version < 13);
+    for topic in topics {
         let partitions = topic.partitions.iter();
         response.topics.push(FetchTopicResponse {
             name: Arc::from(&*topic.name),
@@ -279,9 +284,6 @@ impl Fetch {
         if partition.is_offline() {
             return Ok(Part::failed(index, self.offline_code()));
         }
-        if want.max_bytes < 0 {
-            return Ok(Part::failed(index, ErrorCode::UnknownServerError));
-        }
         match partition.check_epoch(want.current_leader_epoch) {
             ErrorCode::None => {}
             code => return Ok(Part::failed(index, code)),
@@ -316,6 +318,11 @@ impl Fetch {
                 }
                 Err(code) => return Ok(Part::failed(index, code)),
             }
+        }
+        // Kafka stumbles over a size below zero, but only where there is something to read.
+        let is_negative = want.max_bytes < 0 || self.terms.is_negative;
+        if is_negative && (view.log_start_offset()..upper).contains(&want.fetch_offset) {
+            return Ok(Part::failed(index, ErrorCode::UnknownServerError));
         }
         match view.read(want.fetch_offset, limit, upper, at_least_one) {
             Ok(None) => Ok(Part { response, slice: None }),

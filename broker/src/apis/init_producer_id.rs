@@ -10,6 +10,9 @@ use protocol_compat::error::ErrorCode;
 
 use super::{Ctx, Handler};
 
+/// No producer id, no epoch.
+const NONE: i64 = -1;
+
 pub struct InitProducerId;
 
 impl Handler for InitProducerId {
@@ -17,11 +20,15 @@ impl Handler for InitProducerId {
 
     async fn handle(
         ctx: Ctx,
-        _version: i16,
+        version: i16,
         request: InitProducerIdRequest,
     ) -> InitProducerIdResponse {
         let node = &ctx.node;
+        // An id to go on with comes with its epoch, or neither does.
+        let is_halved =
+            (request.producer_id.0 == NONE) != (i64::from(request.producer_epoch) == NONE);
         let given = match &request.transactional_id {
+            _ if version >= 3 && is_halved => Err(ErrorCode::InvalidRequest),
             None => node.producer_ids.next(node.id, &node.quorum).await,
             Some(id) if id.is_empty() => Err(ErrorCode::InvalidRequest),
             Some(_) => Err(ErrorCode::CoordinatorNotAvailable),
@@ -31,7 +38,7 @@ impl Handler for InitProducerId {
             Ok(id) => response.producer_id = ProducerId(id),
             Err(code) => {
                 response.error_code = code.code();
-                response.producer_id = ProducerId(-1);
+                response.producer_id = ProducerId(NONE);
                 response.producer_epoch = -1;
             }
         }

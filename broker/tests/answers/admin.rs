@@ -8,7 +8,8 @@ use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData
 use kafka_protocol::messages::elect_leaders_request::TopicPartitions;
 use kafka_protocol::messages::{
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    DescribeProducersRequest, DescribeQuorumRequest, ElectLeadersRequest, MetadataRequest,
+    DescribeProducersRequest, DescribeQuorumRequest, ElectLeadersRequest, InitProducerIdRequest,
+    MetadataRequest, ProducerId,
 };
 
 use crate::node::{Node, name, text};
@@ -47,6 +48,14 @@ fn no_time_left_is_no_time() {
             assert_eq!(partition.error_code, REQUEST_TIMED_OUT);
         }
     }
+    // Names are looked at before the clock; nothing asked needs no time.
+    let twin = CreatableTopic::default().with_name(name("twin")).with_num_partitions(1);
+    let twins = vec![twin.clone(), twin];
+    let request = CreateTopicsRequest::default().with_topics(twins).with_timeout_ms(0);
+    let codes: Vec<i16> = client.ask(7, &request).topics.iter().map(|t| t.error_code).collect();
+    assert_eq!(codes, [42]);
+    let request = ElectLeadersRequest::default().with_topic_partitions(Some(Vec::new()));
+    assert_eq!(client.ask(2, &request.with_timeout_ms(0)).error_code, 0);
     let all = client.ask(9, &MetadataRequest::default().with_topics(None)).topics;
     let all: Vec<(&str, usize)> = all
         .iter()
@@ -115,4 +124,27 @@ fn producers_of_what_is_not_there() {
         .map(|partition| (partition.error_code, partition.error_message.is_some()))
         .collect();
     assert_eq!(said, [(0, false), (3, false), (3, true), (17, true)]);
+}
+
+#[test]
+fn a_producer_goes_on_with_an_id_and_its_epoch() {
+    let node = Node::start();
+    let mut client = node.connect();
+    let mut check = |version: i16, id: i64, epoch: i16, want: i16| {
+        let request = InitProducerIdRequest::default()
+            .with_transactional_id(None)
+            .with_transaction_timeout_ms(1_000)
+            .with_producer_id(ProducerId(id))
+            .with_producer_epoch(epoch);
+        let answer = client.ask(version, &request);
+        assert_eq!(answer.error_code, want, "{id} {epoch}");
+        assert_eq!(answer.producer_id.0 >= 0, want == 0);
+    };
+    check(2, -1, -1, 0);
+    for version in [3, 5] {
+        check(version, -1, -1, 0);
+        check(version, 5, 1, 0);
+        check(version, -1, 0, 42);
+        check(version, 5, -1, 42);
+    }
 }

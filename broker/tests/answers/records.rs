@@ -111,6 +111,47 @@ fn what_a_fetch_is_refused_comes_last() {
     assert_eq!(fetch(&mut client, 0, "a:0"), "a:0!6");
 }
 
+#[test]
+fn sizes_below_zero() {
+    let node = Node::start();
+    let mut client = node.connect();
+    filled(&mut client, "a", 2);
+    let mut check = |whole: i32, part: i32, offset: i64, want: i16| {
+        let partition =
+            FetchPartition::default().with_fetch_offset(offset).with_partition_max_bytes(part);
+        let topic = FetchTopic::default().with_topic(name("a")).with_partitions(vec![partition]);
+        let request = FetchRequest::default()
+            .with_replica_id(BrokerId(-1))
+            .with_max_bytes(whole)
+            .with_topics(vec![topic]);
+        let answer = client.ask(11, &request).responses[0].partitions[0].clone();
+        assert_eq!(answer.error_code, want, "{whole} {part} from {offset}");
+    };
+    for (whole, part) in [(-1, 100), (100, -1), (-5, -5)] {
+        check(whole, part, 0, -1);
+        // Nothing to read.
+        check(whole, part, 2, 0);
+        check(whole, part, 3, 1);
+        check(whole, part, -1, 1);
+    }
+    check(0, 0, 0, 0);
+}
+
+#[test]
+fn an_isolation_level_that_does_not_exist() {
+    let node = Node::start();
+    let mut client = node.connect();
+    let id = client.topic("a", 1, &[]);
+    for (version, want) in [(4, 1), (12, 1), (13, 0), (17, 0)] {
+        let topic = FetchTopic::default()
+            .with_topic(name("a"))
+            .with_topic_id(id)
+            .with_partitions(vec![FetchPartition::default()]);
+        let request = FetchRequest::default().with_isolation_level(3).with_topics(vec![topic]);
+        assert_eq!(client.ask(version, &request).responses.len(), want, "{version}");
+    }
+}
+
 /// Deletes up to offsets (`a:0@2`); the answer as `a:0=2`, topics by `|`.
 fn delete(client: &mut Client, places: &str) -> String {
     let topics = places.split_whitespace().map(|place| {
