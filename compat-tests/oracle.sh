@@ -52,7 +52,6 @@ kafka() { java "-Dlog4j2.configurationFile=$work/log4j2.xml" -cp "$HOME_DIR/lib/
 settings() {
     cat <<-PROPERTIES
 	process.roles=broker,controller
-	node.id=0
 	listeners=PLAINTEXT://127.0.0.1:$PORT,CONTROLLER://127.0.0.1:$((PORT + 1))
 	controller.listener.names=CONTROLLER
 	controller.quorum.bootstrap.servers=127.0.0.1:$((PORT + 1))

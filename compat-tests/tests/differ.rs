@@ -72,7 +72,10 @@ fn answers_as_kafka() {
     let list: Vec<&Case> = all.list.iter().collect();
     let mut ours = run::run(&list, &broker.bootstrap, AT_A_TIME, 0);
     let unsteady = run_again(&list, &broker.bootstrap, &kafka, &mut ours, &pins);
-    let outcome = run::compare(&kafka, &ours, &pins);
+    let mut outcome = run::compare(&kafka, &ours, &pins);
+    if words.is_empty() {
+        outcome.find_idle(&kafka, &ours, &pins);
+    }
     report(&outcome, &unsteady);
     println!(
         "differ: {total} cases, {} run ({left_out} need an API that is not served), {} agree, \

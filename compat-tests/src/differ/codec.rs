@@ -12,6 +12,9 @@ use super::table::{Api, Field, Message, Type};
 /// Topic ids and the like that are not set.
 pub const ZERO_ID: &str = "00000000000000000000000000000000";
 
+/// An id that no topic has.
+pub const UNKNOWN_ID: &str = "abababababababababababababababab";
+
 /// Why bytes are no message.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Bad(pub String);

@@ -100,8 +100,9 @@ fn is_refusal(value: &Value) -> bool {
     }
 }
 
-/// Differences that are wanted: for a case (or, with `*` at the end, for all whose name begins so),
-/// what stands at a path on our side, and the row of `docs/differences.md` that says why.
+/// Differences that are wanted: for a case, what stands at a path on our side, and the row of
+/// `docs/differences.md` that says why. A `*` in the case or the path stands for any text; with one
+/// in the path the pin is for the cases that have such a difference, without for all it names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pin {
     pub case: String,
@@ -112,9 +113,28 @@ pub struct Pin {
 
 impl Pin {
     pub fn is_about(&self, case: &str) -> bool {
-        match self.case.strip_suffix('*') {
-            Some(beginning) => case.starts_with(beginning),
-            None => self.case == case,
+        fits(&self.case, case)
+    }
+
+    /// Whether it means this difference.
+    pub fn means(&self, difference: &Difference) -> bool {
+        fits(&self.path, &difference.path) && self.ours == difference.ours
+    }
+
+    /// Whether each case that it is about must have the difference.
+    pub fn is_strict(&self) -> bool {
+        !self.path.contains('*')
+    }
+}
+
+/// Whether a text is as a pattern has it, where `*` is any text.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => {
+            let Some(tail) = text.strip_prefix(head) else { return false };
+            let ends = tail.char_indices().map(|(at, _)| at).chain([tail.len()]);
+            ends.into_iter().any(|at| fits(rest, &tail[at..]))
         }
     }
 }

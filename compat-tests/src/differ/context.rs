@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::batch::Batch;
-use super::codec::{self, ZERO_ID};
+use super::codec::{self, UNKNOWN_ID, ZERO_ID};
 use super::conn::Conn;
 use super::rules::Rules;
 
@@ -71,8 +71,8 @@ impl T {
     /// An observation.
     pub fn see(&mut self, label: impl AsRef<str>, value: impl Into<Value>) {
         let value = self.rules.apply("", &value.into());
-        let label = label.as_ref();
-        let mut name = label.to_owned();
+        let label = self.rules.text(label.as_ref());
+        let mut name = label.clone();
         let mut number = 2;
         while self.seen.contains_key(&name) {
             name = format!("{label} #{number}");
@@ -206,14 +206,27 @@ impl T {
         Ok(())
     }
 
-    /// The id of a topic that this case made.
-    pub fn id(&self, topic: &str) -> String {
-        self.ids.get(topic).cloned().unwrap_or_else(|| ZERO_ID.to_owned())
+    /// Waits until what was changed before is seen everywhere. Changes are published in order, and
+    /// Kafka answers before it publishes: a topic made now serves after all of them.
+    pub fn settle(&mut self) -> Step {
+        let number = self.ids.len();
+        self.topic(&format!("settled-{number}"), 1, &[]).map(drop)
     }
 
+    /// The id of a topic that this case made; of others, one that no topic has.
+    pub fn id(&self, topic: &str) -> String {
+        self.ids.get(topic).cloned().unwrap_or_else(|| UNKNOWN_ID.to_owned())
+    }
+
+    /// Deletes a topic and waits until it is unknown.
     pub fn delete_topic(&mut self, topic: &str) -> Step {
-        let answer =
-            self.need("DeleteTopics", 5, json!({"TopicNames": [topic], "TimeoutMs": 10000}))?;
+        let body = json!({"TopicNames": [topic], "TimeoutMs": 10000});
+        let answer = self.need("DeleteTopics", 5, body)?;
+        let known = json!({"Topics": [{"Name": topic}], "AllowAutoTopicCreation": false});
+        self.poll(
+            |t| t.ask("Metadata", 12, known.clone()),
+            |answer| code(&dig(answer, "/Topics/0")) == Some(3),
+        );
         match code(&dig(&answer, "/Responses/0")) {
             Some(0) => Ok(()),
             _ => Err(Stop(format!("DeleteTopics: {answer}"))),

@@ -39,3 +39,19 @@ fn pins() {
     };
     assert_eq!(parse_pins(text), [pin]);
 }
+
+#[test]
+fn patterns() {
+    for (pattern, text, want) in [
+        ("a", "a", true),
+        ("a", "ab", false),
+        ("a*", "ab", true),
+        ("a*", "a", true),
+        ("*.c", "a.b.c", true),
+        ("*.c", "a.b.cd", false),
+        ("a*b*c", "axbyc", true),
+        ("a*b", "axc", false),
+    ] {
+        assert_eq!(fits(pattern, text), want, "{pattern} {text}");
+    }
+}
