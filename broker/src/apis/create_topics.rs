@@ -140,7 +140,9 @@ fn configs(ctx: &Ctx, asked: &NewTopic) -> Vec<CreatableTopicConfigs> {
     let configs = entries.map(|entry| {
         let mut out = CreatableTopicConfigs::default();
         out.name = text(&entry.name);
-        out.value = opt_text(entry.value.as_deref());
+        // What was asked for is given back as it came, with its spaces.
+        let given = overrides.get(entry.name.as_str()).map(|value| &**value);
+        out.value = opt_text(given.or(entry.value.as_deref()));
         out.read_only = entry.read_only;
         out.config_source = entry.source.code();
         out.is_sensitive = entry.sensitive;

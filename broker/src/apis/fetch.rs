@@ -406,7 +406,14 @@ impl Fetch {
     /// Topics may have come and gone while the fetch waited.
     fn resolve_again(&mut self) {
         for item in &mut self.items {
+            let was_there = !matches!(item.target, Target::Refused(_));
             item.target = resolve(&self.ctx, &self.terms, &item.key, &item.want, self.by_id);
+            // For Kafka it is the log that misses the partition then, not the handler.
+            if let Target::Refused(code) = item.target
+                && was_there
+            {
+                item.target = Target::Failed(code);
+            }
         }
     }
 

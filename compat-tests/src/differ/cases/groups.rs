@@ -554,7 +554,7 @@ fn looking_on(cases: &mut Cases) {
             let member = stable(t, "g")?;
             let none = t.group("none")?;
             let body = json!({
-                "Groups": [member.group, none, "", member.group],
+                "Groups": [member.group, none, member.group],
                 "IncludeAuthorizedOperations": version >= 3,
             });
             t.look("answer", "DescribeGroups", version, body);

@@ -61,7 +61,6 @@ fn committing(cases: &mut Cases) {
                 ("generation -2", json!({"GenerationIdOrMemberEpoch": -2})),
                 ("nothing", json!({"Topics": []})),
                 ("retention", json!({"RetentionTimeMs": 5000})),
-                ("empty group", json!({"GroupId": ""})),
             ];
             for (label, more) in all {
                 let body = commit(t, &group, &topic, more);
@@ -184,6 +183,23 @@ fn contents(cases: &mut Cases) {
             Ok(())
         });
     }
+    // All brokers have only one group without a name, so it has only one case.
+    cases.add("commits/the group without a name", |t| {
+        let topic = t.topic("a", 2, &[])?;
+        let named = json!({"Groups": [""]});
+        t.look("described", "DescribeGroups", 6, named.clone());
+        t.look("deleted", "DeleteGroups", 2, json!({"GroupsNames": [""]}));
+        for version in [2, 8, 9] {
+            let body = commit(t, "", &topic, json!({}));
+            t.look(format!("committed v{version}"), "OffsetCommit", version, body);
+        }
+        see_offsets(t, "now", "", &topic);
+        t.look("described again", "DescribeGroups", 6, named);
+        let gone = json!([{"Name": topic, "Partitions": [{"PartitionIndex": 0}]}]);
+        t.look("offset deleted", "OffsetDelete", 0, json!({"GroupId": "", "Topics": gone}));
+        t.look("deleted again", "DeleteGroups", 2, json!({"GroupsNames": [""]}));
+        Ok(())
+    });
     cases.add("commits/several", |t| {
         let topic = t.topic("a", 2, &[])?;
         let group = t.group("g")?;
@@ -242,7 +258,6 @@ fn fetching(cases: &mut Cases) {
                 ("one topic", fetch(t, version, &group, Some(&topic))),
                 ("unknown topic", fetch(t, version, &group, Some(&missing))),
                 ("unknown group", fetch(t, version, &none, Some(&topic))),
-                ("empty group", fetch(t, version, "", Some(&topic))),
             ];
             if version >= 2 {
                 all.push(("all topics", fetch(t, version, &group, None)));
@@ -300,7 +315,6 @@ fn deleting(cases: &mut Cases) {
         let missing = t.name("missing");
         for (label, body) in [
             ("unknown group", body(&none, &topic, &[0])),
-            ("empty group name", body("", &topic, &[0])),
             ("unknown topic", body(&group, &missing, &[0])),
             ("unknown partition", body(&group, &topic, &[7])),
             ("not committed", body(&group, &topic, &[1])),
