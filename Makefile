@@ -17,7 +17,7 @@ COMPAT := $(wildcard compat-tests/tests/*.rs)
 SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
 	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
 
-.PHONY: help run build test test-unit test-compat suites fmt-check lint clean
+.PHONY: help run build test swarm test-unit test-compat suites fmt-check lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ endif
 suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write the pages
 	@$(BUILD) cargo build --release --bin gracchus
 	@compat-tests/suites/run.sh $(SUITES)
+
+swarm: ## Run SEEDS=1000 simulated brokers with faults, from seed FIRST=0 on
+	@GRACCHUS_SEEDS=$(or $(SEEDS),1000) GRACCHUS_FIRST_SEED=$(or $(FIRST),0) \
+		$(TEST) cargo test -p tests --test swarm -- --nocapture
 
 fmt-check: ## Say whether the sources are formatted
 	@$(BUILD) cargo fmt --all --check

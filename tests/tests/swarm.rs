@@ -19,10 +19,6 @@ use tracing_subscriber::fmt::time::FormatTime;
 /// Seeds of a plain test run.
 const SEEDS: u64 = 60;
 
-/// Seeds that found a bug, run for ever. 34: a tail that a kill left in the page cache was shown to
-/// readers, and gone when the power failed.
-const FAILED_ONCE: [u64; 1] = [34];
-
 /// Records that a seed acknowledges on average, at the least: below it a run proves nothing.
 const ACKNOWLEDGED_MIN: usize = 20;
 
@@ -115,8 +111,7 @@ fn seeds_keep_every_promise() {
     }
     let first = number("GRACCHUS_FIRST_SEED").unwrap_or(0);
     let count = number("GRACCHUS_SEEDS").unwrap_or(SEEDS);
-    let mut seeds: Vec<u64> = (first..first + count).collect();
-    seeds.extend(FAILED_ONCE.iter().filter(|seed| !(first..first + count).contains(*seed)));
+    let seeds: Vec<u64> = (first..first + count).collect();
     let total = run_all(&seeds);
     let Total { seeds, acknowledged, virtual_ms, journalled, effects, mut failed } = total;
     println!("{seeds} seeds, {acknowledged} records acknowledged, {effects:?}");
