@@ -112,7 +112,14 @@ impl Log {
         self.write_snapshot()?;
         // The last step that can fail: a file of that name that is not part of the log would count
         // as its end, and the records that go on before it would be cut off at the next start.
-        let new = self.start_segment(base_offset, now_ms)?;
+        let new = match self.start_segment(base_offset, now_ms) {
+            Ok(new) => new,
+            Err(error) => {
+                // Its removal is durable before anything more is acknowledged.
+                self.flush.dirs.insert(self.dir.to_path_buf());
+                return Err(error);
+            }
+        };
         self.take_active();
         self.give_back_room();
         old.seal();
