@@ -34,6 +34,18 @@ impl Ctx {
     /// UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (also while it is being opened),
     /// KAFKA_STORAGE_ERROR.
     pub fn led_here(&self, topic: &str, index: i32) -> Result<Arc<Partition>, ErrorCode> {
+        let partition = self.kept_here(topic, index)?;
+        match partition.is_leader() {
+            true => Ok(partition),
+            false => Err(ErrorCode::NotLeaderOrFollower),
+        }
+    }
+
+    /// The partition, if this node keeps a replica of it.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn kept_here(&self, topic: &str, index: i32) -> Result<Arc<Partition>, ErrorCode> {
         let Some(partition) = self.node.partitions.partition(topic, index) else {
             let exists = self.node.quorum.image().partition(topic, index).is_some();
             return Err(match exists {
@@ -41,13 +53,10 @@ impl Ctx {
                 false => ErrorCode::UnknownTopicOrPartition,
             });
         };
-        if partition.is_offline() {
-            return Err(ErrorCode::KafkaStorageError);
+        match partition.is_offline() {
+            true => Err(ErrorCode::KafkaStorageError),
+            false => Ok(partition),
         }
-        if !partition.is_leader() {
-            return Err(ErrorCode::NotLeaderOrFollower);
-        }
-        Ok(partition)
     }
 }
 

@@ -4,6 +4,8 @@
 //! and is one line of [`TABLE`], from which dispatch, ApiVersions, metrics and the tests derive.
 
 pub mod alter_configs;
+pub mod alter_partition_reassignments;
+pub mod alter_replica_log_dirs;
 pub mod api_versions;
 pub mod create_partitions;
 pub mod create_topics;

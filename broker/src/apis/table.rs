@@ -10,12 +10,13 @@ use protocol_compat::schema;
 use super::dispatch::{self, Handler, ResponseOf};
 use super::{Ctx, FETCH, PRODUCE, Started};
 use super::{
-    alter_configs, api_versions, create_partitions, create_topics, delete_groups, delete_records,
-    delete_topics, describe_cluster, describe_configs, describe_groups, describe_log_dirs,
-    describe_producers, describe_quorum, describe_topic_partitions, elect_leaders,
-    find_coordinator, heartbeat, init_producer_id, join_group, leave_group, list_config_resources,
-    list_groups, list_offsets, list_partition_reassignments, metadata, offset_commit,
-    offset_delete, offset_fetch, offset_for_leader_epoch, sync_group, update_features,
+    alter_configs, alter_partition_reassignments, alter_replica_log_dirs, api_versions,
+    create_partitions, create_topics, delete_groups, delete_records, delete_topics,
+    describe_cluster, describe_configs, describe_groups, describe_log_dirs, describe_producers,
+    describe_quorum, describe_topic_partitions, elect_leaders, find_coordinator, heartbeat,
+    init_producer_id, join_group, leave_group, list_config_resources, list_groups, list_offsets,
+    list_partition_reassignments, metadata, offset_commit, offset_delete, offset_fetch,
+    offset_for_leader_epoch, sync_group, update_features,
 };
 
 pub const API_VERSIONS: i16 = 18;
@@ -65,6 +66,8 @@ pub static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
         Row::hot(FETCH),
         Row::of::<alter_configs::AlterConfigs>(),
         Row::of::<alter_configs::IncrementalAlterConfigs>(),
+        Row::of::<alter_partition_reassignments::AlterPartitionReassignments>(),
+        Row::of::<alter_replica_log_dirs::AlterReplicaLogDirs>(),
         Row::of::<api_versions::ApiVersions>(),
         Row::of::<create_partitions::CreatePartitions>(),
         Row::of::<create_topics::CreateTopics>(),

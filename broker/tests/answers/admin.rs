@@ -1,5 +1,11 @@
 //! Topics, settings, elections, the quorum: what an administrator asks.
 
+use kafka_protocol::messages::alter_partition_reassignments_request::{
+    ReassignablePartition, ReassignableTopic,
+};
+use kafka_protocol::messages::alter_replica_log_dirs_request::{
+    AlterReplicaLogDir, AlterReplicaLogDirTopic,
+};
 use kafka_protocol::messages::create_partitions_request::CreatePartitionsTopic;
 use kafka_protocol::messages::create_topics_request::CreatableTopic;
 use kafka_protocol::messages::describe_configs_request::DescribeConfigsResource;
@@ -7,9 +13,10 @@ use kafka_protocol::messages::describe_producers_request::TopicRequest;
 use kafka_protocol::messages::describe_quorum_request::{PartitionData, TopicData};
 use kafka_protocol::messages::elect_leaders_request::TopicPartitions;
 use kafka_protocol::messages::{
+    AlterPartitionReassignmentsRequest, AlterReplicaLogDirsRequest, BrokerId,
     CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest,
-    DescribeProducersRequest, DescribeQuorumRequest, ElectLeadersRequest, InitProducerIdRequest,
-    MetadataRequest, ProducerId,
+    DescribeLogDirsRequest, DescribeProducersRequest, DescribeQuorumRequest, ElectLeadersRequest,
+    InitProducerIdRequest, MetadataRequest, ProducerId,
 };
 
 use crate::node::{Node, name, text};
@@ -147,4 +154,70 @@ fn a_producer_goes_on_with_an_id_and_its_epoch() {
         check(version, -1, 0, 42);
         check(version, 5, -1, 42);
     }
+}
+
+/// What Kafka 4.4 answers, code and text.
+#[test]
+fn reassignments_of_a_lone_node() {
+    let node = Node::start();
+    let mut client = node.connect();
+    client.topic("a", 1, &[]);
+    let mut check =
+        |version: i16, topic: &str, index: i32, to: Option<&[i32]>, want: (i16, &str)| {
+            let brokers = to.map(|to| to.iter().map(|id| BrokerId(*id)).collect());
+            let one = ReassignablePartition::default().with_partition_index(index);
+            let asked = ReassignableTopic::default()
+                .with_name(name(topic))
+                .with_partitions(vec![one.with_replicas(brokers)]);
+            let request = AlterPartitionReassignmentsRequest::default()
+                .with_topics(vec![asked])
+                .with_timeout_ms(30_000)
+                .with_allow_replication_factor_change(version == 0);
+            let answer = client.ask(version, &request);
+            assert_eq!((answer.error_code, answer.error_message), (0, None));
+            assert_eq!(answer.allow_replication_factor_change, version == 0);
+            let one = &answer.responses[0].partitions[0];
+            let said = one.error_message.as_ref().map_or("", |text| text.as_str());
+            assert_eq!((one.error_code, said), want, "{topic}-{index} to {to:?}");
+        };
+    let manual = "The manual partition assignment includes";
+    for version in [0, 1] {
+        check(version, "a", 0, Some(&[0]), (0, ""));
+        check(version, "a", 0, None, (85, ""));
+        let text = format!("{manual} an empty replica list.");
+        check(version, "a", 0, Some(&[]), (39, &text));
+        let text = format!("{manual} the broker 0 more than once.");
+        check(version, "a", 0, Some(&[0, 0]), (39, &text));
+        let text = format!("{manual} broker 4711, but no such broker is registered.");
+        check(version, "a", 0, Some(&[0, 4711]), (39, &text));
+        check(version, "no", 0, Some(&[0]), (3, "Unable to find a topic named no."));
+        check(version, "a", 9, Some(&[0]), (3, "Unable to find partition a:9."));
+    }
+    let empty = AlterPartitionReassignmentsRequest::default();
+    assert_eq!(client.ask(0, &empty).error_message, Some(text("")));
+}
+
+#[test]
+fn a_replica_stays_in_its_directory() {
+    let node = Node::start();
+    let mut client = node.connect();
+    client.topic("a", 1, &[]);
+    let dirs = client.ask(4, &DescribeLogDirsRequest::default().with_topics(None)).results;
+    let here = dirs[0].log_dir.to_string();
+    let mut check = |path: &str, topic: &str, index: i32, want: i16| {
+        let asked =
+            AlterReplicaLogDirTopic::default().with_name(name(topic)).with_partitions(vec![index]);
+        let dir = AlterReplicaLogDir::default().with_path(text(path)).with_topics(vec![asked]);
+        for version in [1, 2] {
+            let request = AlterReplicaLogDirsRequest::default().with_dirs(vec![dir.clone()]);
+            let answer = client.ask(version, &request);
+            let one = &answer.results[0].partitions[0];
+            assert_eq!((one.partition_index, one.error_code), (index, want), "{path} {topic}");
+        }
+    };
+    check(&here, "a", 0, 0);
+    check(&here, "no", 0, 3);
+    check(&here, "a", 1, 3);
+    check("/nowhere", "a", 0, 57);
+    check("/nowhere", "no", 0, 57);
 }
