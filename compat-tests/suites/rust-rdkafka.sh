@@ -12,8 +12,7 @@ build() {
     (cd "$root" && cargo fetch) || die "cargo fetch"
     source=$(ls -d "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"rdkafka-$crate" | head -1)
     [ -d "$source" ] || die "there is no rdkafka $crate among cargo's sources"
-    rm -rf "$home"
-    cp -r "$source" "$home"
+    [ -e "$home/Cargo.toml" ] || cp -r "$source" "$home"
     (cd "$home" && CARGO_TARGET_DIR=$home/target cargo test --no-run) >"$cache/rust-rdkafka.log" \
         2>&1 || die "see $cache/rust-rdkafka.log"
     touch "$home/built"
