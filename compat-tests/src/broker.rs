@@ -40,6 +40,8 @@ struct Own {
     ports: [u16; 3],
     data: PathBuf,
     overrides: Vec<(String, String)>,
+    /// One beside that of `Broker::bootstrap`.
+    listener: Option<String>,
     process: Option<Child>,
     warden: Warden,
     log: PathBuf,
@@ -71,6 +73,24 @@ impl Broker {
 
     /// The same with its data in `data`, which must outlive it.
     pub fn start_in(data: Option<&Path>, overrides: &[(&str, &str)]) -> Broker {
+        Broker::start_with(data, &[&SETTINGS, overrides].concat(), None)
+    }
+
+    /// A broker that nobody configured, but for its addresses and its directory; `listener` is one
+    /// more address, without encryption.
+    pub fn start_plain(listener: Option<&str>) -> Broker {
+        let name = listener.and_then(|listener| listener.split("://").next());
+        let map =
+            name.map(|name| format!("PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,{name}:PLAINTEXT"));
+        let overrides = map.iter().map(|map| ("listener.security.protocol.map", map.as_str()));
+        Broker::start_with(None, &overrides.collect::<Vec<_>>(), listener)
+    }
+
+    fn start_with(
+        data: Option<&Path>,
+        overrides: &[(&str, &str)],
+        listener: Option<&str>,
+    ) -> Broker {
         let home = tempfile::Builder::new().prefix("gracchus-test-").tempdir().expect("no /tmp");
         let data = data.map_or_else(|| home.path().join("data"), Path::to_owned);
         let overrides = overrides.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
@@ -78,6 +98,7 @@ impl Broker {
             ports: free_ports(),
             data,
             overrides: overrides.collect(),
+            listener: listener.map(str::to_owned),
             process: None,
             warden: Warden::new(home.path()),
             log: home.path().join("broker.log"),
@@ -214,15 +235,13 @@ impl Drop for Broker {
 impl Own {
     fn command(&self) -> Command {
         let [kafka, controller, http] = self.ports;
+        let more = self.listener.iter().map(|listener| format!(",{listener}")).collect::<String>();
+        let both = format!("PLAINTEXT://127.0.0.1:{kafka},CONTROLLER://127.0.0.1:{controller}");
         let mut settings: Vec<(String, String)> = vec![
-            (
-                "listeners".to_owned(),
-                format!("PLAINTEXT://127.0.0.1:{kafka},CONTROLLER://127.0.0.1:{controller}"),
-            ),
+            ("listeners".to_owned(), both + &more),
             ("http.listen".to_owned(), format!("127.0.0.1:{http}")),
             ("log.dirs".to_owned(), self.data.display().to_string()),
         ];
-        settings.extend(SETTINGS.map(|(k, v)| (k.to_owned(), v.to_owned())));
         settings.extend(self.overrides.iter().cloned());
         let mut command = Command::new(binary());
         for (key, value) in settings {
