@@ -10,6 +10,7 @@ use std::time::Instant;
 use compat_tests::broker::Broker;
 use compat_tests::differ::cases;
 use compat_tests::differ::compare::{Pin, parse_pins, pin_line};
+use compat_tests::differ::disk;
 use compat_tests::differ::run::{self, Case, Outcome, Recording, Seen};
 
 /// Most cases wait more than they work.
@@ -55,7 +56,7 @@ fn answers_as_kafka() {
         all.only(&words);
     }
     let recording = Recording(here("recorded/kafka-4.4.0"));
-    let kafka = match std::env::var("KAFKA_ORACLE") {
+    let mut kafka = match std::env::var("KAFKA_ORACLE") {
         Ok(address) => ask_kafka(&address, &all.list.iter().collect::<Vec<_>>(), &recording),
         Err(_) => recording.load(),
     };
@@ -72,6 +73,9 @@ fn answers_as_kafka() {
     let list: Vec<&Case> = all.list.iter().collect();
     let mut ours = run::run(&list, &broker.bootstrap, AT_A_TIME, 0);
     let unsteady = run_again(&list, &broker.bootstrap, &kafka, &mut ours, &pins);
+    if let Some(data) = std::env::var_os("KAFKA_DATA") {
+        compare_disks(Path::new(&data), broker.data_dir(), &mut kafka, &mut ours);
+    }
     let mut outcome = run::compare(&kafka, &ours, &pins);
     if words.is_empty() {
         outcome.find_idle(&kafka, &ours, &pins);
@@ -82,7 +86,7 @@ fn answers_as_kafka() {
          {} differ; {} differences, {} of them meant; {:.0} s",
         list.len(),
         outcome.agree,
-        list.len() - outcome.agree,
+        ours.len() - outcome.agree,
         outcome.wrong.len() + outcome.pinned,
         outcome.pinned,
         started.elapsed().as_secs_f64(),
@@ -91,6 +95,15 @@ fn answers_as_kafka() {
     drop(broker);
     assert!(outcome.bad_cases().is_empty(), "answers differ from Kafka's, see above");
     assert!(unsteady.len() <= UNSTEADY_MAX, "too many cases needed a second run");
+}
+
+/// Adds what lies in the directories that both brokers have.
+fn compare_disks(kafka_data: &Path, our_data: &Path, kafka: &mut Seen, ours: &mut Seen) {
+    let (mut theirs, mut mine) = (disk::look(kafka_data), disk::look(our_data));
+    disk::common(&mut theirs, &mut mine);
+    println!("differ: {} directories of partitions compared", mine.len());
+    kafka.extend(theirs);
+    ours.extend(mine);
 }
 
 /// Runs what differs once more, alone; the names of the cases that then agree.
