@@ -45,7 +45,8 @@ consume() {
 
 fetch_kafka
 version "$kafka_version"
-broker_up 0
+# The first group of a broker waits until this topic is made, and the program only ten seconds.
+broker_up 0 offsets.topic.num.partitions=4
 compatibility compatibility True
 # The program wants to make this topic itself.
 kafka_java org.apache.kafka.tools.TopicCommand --bootstrap-server "$broker" --delete \
