@@ -33,7 +33,7 @@ fetch() {
     say "fetching Apache Kafka $VERSION"
     mkdir -p "$HOME_DIR"
     {
-        echo '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        echo '<project><modelVersion>4.0.0</modelVersion>'
         echo '<groupId>oracle</groupId><artifactId>oracle</artifactId><version>1</version>'
         echo '<dependencies>'
         dependency org.apache.kafka kafka_2.13 "$VERSION"
