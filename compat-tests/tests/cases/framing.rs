@@ -1,5 +1,7 @@
 //! Frames, versions and the order of answers.
 
+use std::time::{Duration, Instant};
+
 use compat_tests::differ::batch::values;
 use compat_tests::differ::codec::{self, Header};
 use compat_tests::differ::conn::{Conn, Failure};
@@ -235,5 +237,22 @@ fn rubbish_ends_its_own_connection_only() {
         conn.send_raw(&bytes).expect("sent");
         assert_eq!(conn.watch(5000), json!("closed"), "{label}");
         assert_eq!(code(&other.ask("ApiVersions", 0, &json!({}))), 0, "{label}");
+    }
+}
+
+/// Connections that promise much and send little cost little and delay nobody.
+#[test]
+fn slow_senders_delay_nobody() {
+    let t = case("slow");
+    let mut slow: Vec<Conn> = (0..500).map(|_| t.conn()).collect();
+    for conn in &mut slow {
+        conn.send_raw(&[&104_857_600i32.to_be_bytes()[..], &[0]].concat()).expect("sent");
+    }
+    let mut conn = t.conn();
+    for _ in 0..20 {
+        let started = Instant::now();
+        assert_eq!(code(&conn.ask("ApiVersions", 3, &hello())), 0);
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        slow.iter_mut().for_each(|conn| conn.send_raw(&[0]).expect("it is still open"));
     }
 }
