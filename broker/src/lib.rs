@@ -14,6 +14,7 @@ pub mod fetch;
 pub mod groups;
 pub mod http;
 pub mod log_dirs;
+pub mod log_starts;
 pub mod loggers;
 pub mod metrics;
 pub mod net;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kraft::image::Image;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -14,6 +13,7 @@ use crate::env::Env;
 use crate::fetch::session::Sessions;
 use crate::groups::Groups;
 use crate::log_dirs::LogDirs;
+use crate::log_starts::LogStarts;
 use crate::loggers::Loggers;
 use crate::metrics::NodeMetrics;
 use crate::net::ConnInfo;
@@ -58,8 +58,8 @@ pub struct Node {
     pub metrics: NodeMetrics,
     pub loggers: Loggers,
     pub progress: Arc<Progress>,
-    /// Told when a client moved a log's start: it is written down soon.
-    pub log_starts_moved: Notify,
+    /// Where clients wait until a log's start that they moved is written down.
+    pub log_starts: LogStarts,
     pub stop: Stop,
 }
 

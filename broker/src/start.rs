@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use protocol_compat::ids::topic_id_text;
 use storage::dirs::{DirError, Owner, read_meta};
 use storage::flush::{FlushConfig, FlushError, Flusher as Engine, Replayed};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::auto_topics::Creating;
 use crate::budget::Budget;
@@ -24,6 +24,7 @@ use crate::env::{BoxFuture, Env};
 use crate::fetch::session::Sessions;
 use crate::groups::Groups;
 use crate::log_dirs::{Dir, LogDirs};
+use crate::log_starts::LogStarts;
 use crate::loggers::{Apply, Loggers};
 use crate::metrics::NodeMetrics;
 use crate::net::listener::{Bound, Connections, accept};
@@ -263,7 +264,7 @@ fn build(
         metrics: NodeMetrics::new(observers.recorder),
         loggers: Loggers::new(observers.apply_levels),
         progress: Arc::clone(progress),
-        log_starts_moved: Notify::new(),
+        log_starts: LogStarts::default(),
         stop: Stop::default(),
     })
 }

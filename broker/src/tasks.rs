@@ -106,9 +106,14 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         let next = next.into_iter().min().unwrap_or(retention_at);
         tokio::select! {
             biased;
-            () = node.stop.asked() => return,
-            () = node.log_starts_moved.notified() => {
+            () = node.stop.asked() => {
+                // The clean stop writes the rest.
+                node.log_starts.finish(u64::MAX);
+                return;
+            }
+            asked = node.log_starts.asked() => {
                 node.dirs.note_log_starts(&node.partitions.all());
+                node.log_starts.finish(asked);
             }
             () = clock.sleep_until(next) => {}
         }

@@ -51,7 +51,7 @@ impl Handler for DeleteRecords {
             answer
         });
         let topics = topics.collect();
-        ctx.node.log_starts_moved.notify_one();
+        ctx.node.log_starts.note().await;
         DeleteRecordsResponse::default().with_topics(topics)
     }
 }
