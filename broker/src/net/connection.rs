@@ -29,6 +29,8 @@ pub const QUEUED_BYTES_MAX: usize = 4 << 20;
 
 /// After so many reads the connection lets others of its shard have a turn.
 const READS_PER_TURN: usize = 16;
+/// A client that waits for an answer is let go after so long, whatever it asked to wait.
+const OWED_MS_MAX: i64 = 3_600_000;
 
 /// Why a connection ended, when it was not the peer's plain close.
 #[derive(Debug, thiserror::Error)]
@@ -309,11 +311,18 @@ impl Connection {
         true
     }
 
+    /// Who waits for an answer is not idle. What answers take has bounds of its own, but for the
+    /// wait of a Fetch, which the client chooses.
+    fn idle_ms_max(&self) -> i64 {
+        let idle_ms = self.node.idle_ms_max();
+        if self.slots.is_empty() { idle_ms } else { idle_ms.max(OWED_MS_MAX) }
+    }
+
     /// Waits for the next deadline: an acknowledgement that times out, or idleness.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         loop {
             let now_ms = self.node.env.clock.mono_ms();
-            let idle_ms = self.active_ms + self.node.idle_ms_max();
+            let idle_ms = self.active_ms + self.idle_ms_max();
             if now_ms >= idle_ms {
                 return Poll::Ready(Err(Closed::Idle));
             }

@@ -2,7 +2,7 @@
 
 use compat_tests::broker::Broker;
 use compat_tests::differ::batch::{batch, three, values};
-use compat_tests::differ::context::{Step, T, dig};
+use compat_tests::differ::context::{Step, T, dig, with};
 use compat_tests::differ::rules::now_ms;
 use serde_json::{Value, json};
 
@@ -143,8 +143,6 @@ fn the_start_survives_deleted_records() {
         let partition = json!([{"PartitionIndex": 0, "Offset": start}]);
         let topics = json!([{"Name": topic, "Partitions": partition}]);
         t.need("DeleteRecords", 2, json!({"Topics": topics, "TimeoutMs": 5000})).expect("deleted");
-        // It is written down soon after the answer.
-        t.pause(500);
         restart(&mut broker, round);
         t = again(&broker, "start", &topic);
         assert_eq!(number(&t.offset_at(&topic, 7, -2), "/Offset"), start);
@@ -189,6 +187,21 @@ fn an_expired_log_goes_on_where_it_ended() {
             assert_eq!(code(&t.fetch(&topic, 11, end - 1)), 1, "round {round}");
         }
     }
+}
+
+/// Who is silent is let go after a while, but never while an answer is owed.
+#[test]
+fn idle_connections_end() {
+    let broker = Broker::start(&[("connections.max.idle.ms", "1000")]);
+    let mut t = T::new(&broker.bootstrap, "idle", 0);
+    let topic = t.topic("a", 1, &[]).expect("a topic");
+    let mut idle = t.conn();
+    assert_eq!(code(&idle.ask("ApiVersions", 0, &json!({}))), 0);
+    let mut waiting = t.conn();
+    let wait = json!({"MaxWaitMs": 4000, "MinBytes": 1});
+    waiting.start("Fetch", 11, &with(t.fetch_body(&topic, 0), wait)).expect("sent");
+    assert_eq!(idle.watch(9000), json!("closed"));
+    assert!(waiting.finish().is_ok_and(|answer| code(&answer) == 0), "its answer was owed");
 }
 
 /// Beyond the limit of an address connections end at once, and the others go on.
