@@ -14,7 +14,7 @@ use storage::checkpoint::{
     CheckpointError, HIGH_WATERMARKS, LOG_START_OFFSETS, Offsets, RECOVERY_POINTS, read_offsets,
     write_offsets,
 };
-use storage::dirs::{DirError, LogDir, Owner};
+use storage::dirs::{Claim, DirError, LogDir, Owner};
 use storage::disk::Disk;
 use storage::errors::StorageError;
 use storage::log::{Log, LogStart, delete_dir_name, stray_dir_name, topic_id_in};
@@ -117,23 +117,33 @@ impl LogDirs {
     ///
     /// # Errors
     /// One clear line each: in use, not writable, of another node, of a newer version.
-    pub fn open(env: &Env, paths: &[PathBuf], owner: &Owner) -> Result<LogDirs, DirError> {
+    pub fn claim(env: &Env, paths: &[PathBuf], owner: &Owner) -> Result<Vec<Claim>, DirError> {
+        let claim = |path: &PathBuf| {
+            let owner = Owner { new_directory_id: env.rng.uuid(), ..owner.clone() };
+            LogDir::claim(Arc::clone(&env.disk), path, &owner)
+        };
+        paths.iter().map(claim).collect()
+    }
+
+    /// Settles what was claimed and looks at what lies in it.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn open(env: &Env, claims: Vec<Claim>) -> Result<LogDirs, DirError> {
         let shown = |path: &Path| env.absolute(path).display().to_string();
-        LogDirs::open_on(&env.disk, paths, owner, || env.rng.uuid(), shown)
+        LogDirs::open_on(&env.disk, claims, shown)
     }
 
     fn open_on(
         disk: &Arc<dyn Disk>,
-        paths: &[PathBuf],
-        owner: &Owner,
-        fresh: impl Fn() -> Uuid,
+        claims: Vec<Claim>,
         shown: impl Fn(&Path) -> String,
     ) -> Result<LogDirs, DirError> {
-        let mut dirs = Vec::with_capacity(paths.len());
+        let mut dirs = Vec::with_capacity(claims.len());
         let (mut places, mut deleted) = (BTreeMap::new(), Vec::new());
-        for (index, path) in paths.iter().enumerate() {
-            let owner = Owner { new_directory_id: fresh(), ..owner.clone() };
-            let log_dir = LogDir::open(Arc::clone(disk), path, &owner)?;
+        for (index, claim) in claims.into_iter().enumerate() {
+            let log_dir = claim.settle()?;
+            let path = log_dir.path().to_owned();
             let listing = log_dir.list()?;
             for partition in listing.partitions {
                 places.insert(partition.tp, index);
@@ -143,9 +153,9 @@ impl LogDirs {
                 tracing::debug!(dir = %left.display(), "not a partition of ours: left alone");
             }
             dirs.push(Dir {
-                checkpoints: Mutex::new(Checkpoints::read(&**disk, path)),
+                checkpoints: Mutex::new(Checkpoints::read(&**disk, &path)),
                 has_failed: AtomicBool::new(false),
-                shown: shown(path),
+                shown: shown(&path),
                 log_dir,
                 flusher: Arc::new(Flusher::new(Room::new(Arc::clone(disk), path.clone()))),
             });

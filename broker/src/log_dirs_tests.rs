@@ -1,6 +1,6 @@
 //! What a start finds: after stops, kills, deletions and failures, on a simulated disk.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -10,7 +10,7 @@ use protocol_compat::batch::BatchBuilder;
 use protocol_compat::compression::Codec;
 use protocol_compat::ids::TopicPartition;
 use storage::checkpoint::{RECOVERY_POINTS, read_offsets};
-use storage::dirs::Owner;
+use storage::dirs::{LogDir, Owner};
 use storage::disk::{Disk, OpenMode, SimConfig, SimDisk};
 use storage::errors::StorageError;
 use storage::log::stray_dir_name;
@@ -30,10 +30,11 @@ fn disk() -> SimDisk {
 }
 
 fn open(disk: &SimDisk) -> LogDirs {
-    let id = || Uuid::from_u128(99 << 70);
-    let owner = Owner { cluster_id: Some("c".into()), node_id: 0, new_directory_id: id() };
+    let id = Uuid::from_u128(99 << 70);
+    let owner = Owner { cluster_id: Some("c".into()), node_id: 0, new_directory_id: id };
     let shown = |path: &Path| path.display().to_string();
-    LogDirs::open_on(&disk.shared(), &[PathBuf::from(DIR)], &owner, id, shown).expect("a start")
+    let claim = LogDir::claim(disk.shared(), Path::new(DIR), &owner).expect("a free directory");
+    LogDirs::open_on(&disk.shared(), vec![claim], shown).expect("a start")
 }
 
 fn partition(dirs: &LogDirs, name: &str, id: Uuid) -> Result<Arc<Partition>, StorageError> {

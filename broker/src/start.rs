@@ -85,15 +85,20 @@ pub async fn start(env: Env, config: Config, observers: Observers) -> Result<Run
     let (node_id, cluster_id) = identity(&env, &config)?;
     let owner =
         Owner { cluster_id: Some(cluster_id.clone()), node_id, new_directory_id: env.rng.uuid() };
-    let dirs = Arc::new(LogDirs::open(&env, &config.log_dirs(), &owner)?);
-    let node = build(&env, config, (node_id, cluster_id), dirs, &progress, observers);
+    let claims = LogDirs::claim(&env, &config.log_dirs(), &owner)?;
+    let store = quorum::open_store(&env, &config);
+    let dirs = LogDirs::open(&env, claims);
+    // Whatever became of the directories: the process does not end while a store is opened.
+    let store = store.await.unwrap_or(Err(QuorumError::Gone));
+    let node = build(&env, config, (node_id, cluster_id), Arc::new(dirs?), &progress, observers);
+    let store = store?;
     let flushers_done = run_flushers(&node)?;
     progress.enter(Phase::Metadata);
     let publisher = publisher(&node);
     let addresses: Vec<_> =
         bound.iter().map(|bound| (Arc::clone(&bound.name), bound.listener.local_addr())).collect();
     let registration = registration(&node, &addresses);
-    let quorum_done = quorum::run(&node, publisher, registration).await?;
+    let quorum_done = quorum::run(&node, store, publisher, registration).await?;
     let http_address = http_listener.as_ref().map(|listener| listener.local_addr());
     if let Some(listener) = http_listener {
         http::serve(&node, listener);

@@ -16,7 +16,7 @@ use protocol_compat::ids::{TopicPartition, valid_topic_name};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::disk::{Disk, OpenMode, create_dir_durable, read_to_vec, write_atomic};
+use crate::disk::{Disk, OpenMode, create_dirs, read_to_vec, write_atomic};
 use meta::{FORMAT_VERSION, MetaProblem, MetaProperties, usable_directory_id};
 
 pub const LOCK_FILE: &str = ".lock";
@@ -115,14 +115,47 @@ pub struct LogDir {
     _lock: Box<dyn Send + Sync>,
 }
 
+/// A log directory that is held and fits its owner; not written to yet.
+pub struct Claim {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    owner: Owner,
+    /// Where the directory's own name, and those above it, are new.
+    grown: Vec<PathBuf>,
+    found: Option<MetaProperties>,
+    lock: Box<dyn Send + Sync>,
+}
+
+impl Claim {
+    /// Makes the directory's names durable, completes its identity, reads and removes the marker of
+    /// a clean stop.
+    pub fn settle(self) -> Result<LogDir, DirError> {
+        let Claim { disk, path, owner, grown, found, lock } = self;
+        let at = |what| {
+            let dir = path.clone();
+            move |source| DirError::Unusable { dir, what, source }
+        };
+        grown.iter().try_for_each(|dir| disk.sync_dir(dir)).map_err(at("cannot create it"))?;
+        let (meta, directory_id) = take_identity(&*disk, &path, found.as_ref(), &owner)?;
+        let clean_stop = take_clean_stop(&*disk, &path).map_err(at("clean-stop marker"))?;
+        let sync_failed = disk.stat(&path.join(SYNC_FAILED_FILE)).map_err(at("cannot read it"))?;
+        let sync_failed = sync_failed.is_some();
+        Ok(LogDir { disk, path, meta, directory_id, clean_stop, sync_failed, _lock: lock })
+    }
+}
+
 impl LogDir {
-    /// Takes a log directory: creates it when absent, locks it, checks or writes its identity,
-    /// reads and removes the marker of a clean stop. The order is such that a refused directory is
-    /// left as it was found.
+    /// Takes a log directory: [`LogDir::claim`] and [`Claim::settle`] in one.
     pub fn open(disk: Arc<dyn Disk>, path: &Path, owner: &Owner) -> Result<LogDir, DirError> {
+        LogDir::claim(disk, path, owner)?.settle()
+    }
+
+    /// Creates a log directory when absent, locks it, checks its identity. A refused directory is
+    /// left as it was found.
+    pub fn claim(disk: Arc<dyn Disk>, path: &Path, owner: &Owner) -> Result<Claim, DirError> {
         assert!(usable_directory_id(owner.new_directory_id), "a reserved directory id");
         let at = |what| move |source| DirError::Unusable { dir: path.to_owned(), what, source };
-        create_dir_durable(&*disk, path).map_err(at("cannot create it"))?;
+        let grown = create_dirs(&*disk, path).map_err(at("cannot create it"))?;
         let lock = match disk.lock(&path.join(LOCK_FILE)) {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -131,11 +164,8 @@ impl LogDir {
             Err(source) => return Err(at("cannot take its lock file")(source)),
         };
         probe(&*disk, path).map_err(at("cannot write to it"))?;
-        let (meta, directory_id) = take_identity(&*disk, path, owner)?;
-        let clean_stop = take_clean_stop(&*disk, path).map_err(at("clean-stop marker"))?;
-        let sync_failed = disk.stat(&path.join(SYNC_FAILED_FILE)).map_err(at("cannot read it"))?;
-        let (path, sync_failed) = (path.to_owned(), sync_failed.is_some());
-        Ok(LogDir { disk, path, meta, directory_id, clean_stop, sync_failed, _lock: lock })
+        let found = check_identity(&*disk, path, owner)?;
+        Ok(Claim { disk, path: path.to_owned(), owner: owner.clone(), grown, found, lock })
     }
 
     pub fn path(&self) -> &Path {
@@ -246,12 +276,12 @@ fn probe(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
     disk.remove_file(&path)
 }
 
-/// The directory's identity, checked; completed and written where something was missing.
-fn take_identity(
+/// The directory's identity, checked; `None` when it has none yet.
+fn check_identity(
     disk: &dyn Disk,
     dir: &Path,
     owner: &Owner,
-) -> Result<(MetaProperties, Uuid), DirError> {
+) -> Result<Option<MetaProperties>, DirError> {
     let found = read_meta(disk, dir)?;
     if let Some(found) = &found {
         check_cluster(dir, found.cluster_id.as_deref(), owner.cluster_id.as_deref())?;
@@ -260,7 +290,16 @@ fn take_identity(
             return Err(DirError::WrongNode { dir: dir.to_owned(), found, expected });
         }
     }
-    let old = found.as_ref();
+    Ok(found)
+}
+
+/// The identity, completed and written where something was missing.
+fn take_identity(
+    disk: &dyn Disk,
+    dir: &Path,
+    old: Option<&MetaProperties>,
+    owner: &Owner,
+) -> Result<(MetaProperties, Uuid), DirError> {
     let directory_id = old.and_then(|old| old.directory_id).unwrap_or(owner.new_directory_id);
     let meta = MetaProperties {
         cluster_id: old.and_then(|old| old.cluster_id.clone()).or(owner.cluster_id.clone()),

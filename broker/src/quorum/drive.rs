@@ -18,10 +18,12 @@ use kraft::raft::{Entry, Outputs, RaftConfig, RaftError, RaftNode};
 use kraft::record::{MetadataRecord, decode_batch, encode_batch};
 use protocol_compat::error::ErrorCode;
 use storage::disk::Space;
+use storage::kv::Kv;
 use tokio::sync::{mpsc, oneshot};
 
 use super::publish::Publisher;
 use super::{Job, Quorum, QuorumError};
+use crate::config::Config;
 use crate::env::Env;
 use crate::node::Node;
 use crate::partition::room;
@@ -75,18 +77,17 @@ pub(super) struct Driver {
 }
 
 /// Where the quorum keeps its log. Kafka skips a directory of this name when it loads partitions.
-fn store_path(node: &Node) -> PathBuf {
-    let config = node.runtime().config.fixed().clone();
+pub(super) fn store_path(config: &Config) -> PathBuf {
     config.metadata_dir().join("__cluster_metadata-0").join("gracchus")
 }
 
 /// Reads the log, makes the first records of a new cluster, registers this broker.
 pub(super) fn open(
     node: &Arc<Node>,
+    kv: Box<dyn Kv>,
     publisher: Arc<Publisher>,
     registration: RegisterBroker,
 ) -> Result<Driver, QuorumError> {
-    let kv = node.env.kv.open(&store_path(node))?;
     let directory_id = node.dirs.dirs().first().map(|dir| dir.log_dir.directory_id());
     let seed = node.env.rng.next_u64();
     let config = RaftConfig::new(node.id, directory_id.unwrap_or_default(), vec![node.id], seed);
@@ -170,15 +171,16 @@ impl Driver {
         let now_ms = self.env.clock.mono_ms();
         let image = self.image.clone();
         self.controller = Some(Controller::new(image, self.settings.clone(), now_ms));
+        let mut first = Vec::new();
         if self.image.features().next().is_none() {
             let levels = default_levels(&self.settings.features);
-            let records = bootstrap_records(&levels, self.settings.min_isr);
+            first = bootstrap_records(&levels, self.settings.min_isr);
             if let Some(controller) = &mut self.controller {
-                controller.apply_pending(&records);
+                controller.apply_pending(&first);
             }
-            self.decided(records, Vec::new())?;
         }
-        let reply = self.ask(ControllerRequest::RegisterBroker(registration))?;
+        // In one entry: each costs a sync.
+        let reply = self.ask(first, ControllerRequest::RegisterBroker(registration))?;
         match reply {
             ControllerReply::RegisterBroker(Ok(epoch)) => self.broker_epoch = epoch,
             ControllerReply::RegisterBroker(Err(refusal)) => {
@@ -206,10 +208,15 @@ impl Driver {
         (Job { request, reply }, answer)
     }
 
-    /// One request of our own, answered before anything else happens.
-    fn ask(&mut self, request: ControllerRequest) -> Result<ControllerReply, QuorumError> {
+    /// One request of our own, answered before anything else happens; `before` are records that are
+    /// decided and not proposed yet.
+    fn ask(
+        &mut self,
+        before: Vec<MetadataRecord>,
+        request: ControllerRequest,
+    ) -> Result<ControllerReply, QuorumError> {
         let (reply, mut answer) = oneshot::channel();
-        self.serve(vec![Job { request, reply }])?;
+        self.serve_after(before, vec![Job { request, reply }])?;
         match answer.try_recv() {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(code)) => Err(QuorumError::Register(code.name().to_owned())),
@@ -219,7 +226,15 @@ impl Driver {
 
     /// Decides waiting requests and sees them committed.
     fn serve(&mut self, jobs: Vec<Job>) -> Result<(), QuorumError> {
-        let mut records = Vec::new();
+        self.serve_after(Vec::new(), jobs)
+    }
+
+    /// The same, with records in front that are decided already.
+    fn serve_after(
+        &mut self,
+        mut records: Vec<MetadataRecord>,
+        jobs: Vec<Job>,
+    ) -> Result<(), QuorumError> {
         let mut answers = Vec::new();
         let room = self.room();
         for job in jobs {

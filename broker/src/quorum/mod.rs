@@ -14,10 +14,12 @@ use kraft::image::Image;
 use kraft::raft::{RaftError, Status};
 use parking_lot::Mutex;
 use protocol_compat::error::ErrorCode;
-use storage::kv::KvError;
+use storage::disk::create_dir_durable;
+use storage::kv::{Kv, KvError};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::env::BoxFuture;
+use crate::config::Config;
+use crate::env::{BoxFuture, Env};
 use crate::node::Node;
 use publish::Publisher;
 
@@ -96,6 +98,27 @@ impl Quorum {
     }
 }
 
+/// Opens the store of the metadata log, creating it when absent, on a thread of its own: that takes
+/// longer than anything else at a first start.
+pub fn open_store(
+    env: &Env,
+    config: &Config,
+) -> oneshot::Receiver<Result<Box<dyn Kv>, QuorumError>> {
+    let (opened, is_open) = oneshot::channel();
+    let (at, path) = (env.clone(), drive::store_path(config));
+    let task = move || {
+        Box::pin(async move {
+            let io = |error: std::io::Error| KvError::Io(error.to_string());
+            let made = create_dir_durable(&*at.disk, &path).map_err(io);
+            let store = made.and_then(|()| at.kv.open(&path)).map_err(QuorumError::from);
+            // The starter is waiting, unless it was cancelled.
+            let _ = opened.send(store);
+        }) as BoxFuture<()>
+    };
+    env.tasks.thread("store", Box::new(task));
+    is_open
+}
+
 /// Starts the quorum thread; returns when the metadata is read and this broker is registered. The
 /// receiver it returns fires when the thread has ended.
 ///
@@ -103,6 +126,7 @@ impl Quorum {
 /// The store or the log cannot be used.
 pub async fn run(
     node: &Arc<Node>,
+    store: Box<dyn Kv>,
     publisher: Arc<Publisher>,
     registration: RegisterBroker,
 ) -> Result<oneshot::Receiver<()>, QuorumError> {
@@ -112,7 +136,7 @@ pub async fn run(
     let at = Arc::clone(node);
     let task = move || {
         Box::pin(async move {
-            match drive::open(&at, publisher, registration) {
+            match drive::open(&at, store, publisher, registration) {
                 Ok(driver) => {
                     let told = ready.send(Ok(()));
                     if told.is_ok() {

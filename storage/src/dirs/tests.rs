@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use super::meta::MetaProperties;
 use super::*;
 use crate::disk::sim::{Fault, FaultKind, FaultOp};
-use crate::disk::{RealDisk, SimConfig, SimDisk};
+use crate::disk::{RealDisk, SimConfig, SimDisk, create_dir_durable};
 
 const DIR: &str = "data/logs";
 

@@ -224,17 +224,21 @@ pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()
 
 /// Creates a directory and its parents, and makes every name that was new durable.
 pub fn create_dir_durable(disk: &dyn Disk, path: &Path) -> io::Result<()> {
-    let mut missing = Vec::new();
+    create_dirs(disk, path)?.iter().try_for_each(|dir| disk.sync_dir(dir))
+}
+
+/// Creates a directory and its parents; returns where names are new, for the caller to sync in this
+/// order.
+pub fn create_dirs(disk: &dyn Disk, path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut grown = Vec::new();
     let mut at = path;
     while disk.stat(at)?.is_none() {
-        missing.push(at);
         at = parent(at);
+        grown.push(at.to_owned());
     }
     disk.create_dir_all(path)?;
-    for new in missing.iter().rev() {
-        disk.sync_dir(parent(new))?;
-    }
-    Ok(())
+    grown.reverse();
+    Ok(grown)
 }
 
 /// The directory that holds `path`; `.` for a bare name, the root for the root.

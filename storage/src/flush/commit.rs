@@ -14,10 +14,10 @@ use super::batches;
 use super::format::{Context, GroupBuilder, SegmentKey};
 use super::journal::AppendError;
 use super::plan::{Job, Plan};
+use super::pool::{DirNames, Target};
 use super::{
     Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, sync_error,
 };
-use crate::disk::File;
 
 impl Flusher {
     pub(super) fn commit(&mut self, group: &[Dirty], now_ms: i64) -> Result<(), FlushError> {
@@ -30,13 +30,7 @@ impl Flusher {
         let builder = self.read_small(&mut plan, now_ms)?;
         voids.extend(self.cut_segments(&plan.direct));
         // In this order: a void must not be durable before what makes its items unnecessary is.
-        self.sync_jobs(&plan.direct)?;
-        for dir in &plan.dirs {
-            match self.disk.sync_dir(dir) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && plan.is_gone(dir) => {}
-                synced => synced.map_err(|source| sync_error(dir, source))?,
-            }
-        }
+        self.sync_plan(&plan)?;
         match builder.or_else(|| self.journal.as_mut().map(|journal| journal.builder())) {
             Some(builder) if !plan.small.is_empty() || !voids.is_empty() => {
                 self.write_group(builder, plan.small, voids, now_ms)
@@ -186,7 +180,7 @@ impl Flusher {
             let end = job.key.as_ref().and_then(|key| self.on_disk.get(key)).map_or(0, |o| o.end);
             self.note_on_disk(job, end, sequence);
         }
-        self.sync_jobs(&small)?;
+        self.sync_jobs(&small, &[])?;
         match &mut self.journal {
             Some(journal) if !voids.is_empty() => {
                 let group = journal.builder();
@@ -258,11 +252,27 @@ impl Flusher {
         self.on_disk.retain(|_, on_disk| on_disk.last_sequence >= needed_from);
     }
 
-    /// Syncs the files of jobs; what was pending of them is settled thereby.
-    fn sync_jobs(&mut self, jobs: &[Job]) -> Result<(), FlushError> {
-        let files: Vec<Arc<dyn File>> = jobs.iter().map(|job| job.file.clone()).collect();
-        let path = |at| jobs.get(at).map_or(Path::new(""), |job: &Job| &job.path);
-        self.syncer.sync(&files).map_err(|(at, source)| sync_error(path(at), source))?;
+    /// Syncs the files and directories of a plan, side by side: nobody hears of any of them before
+    /// all are durable.
+    fn sync_plan(&mut self, plan: &Plan) -> Result<(), FlushError> {
+        let dirs = plan.dirs.iter().map(|dir| Arc::new(DirNames::new(&self.disk, dir)));
+        let dirs: Vec<Arc<DirNames>> = dirs.collect();
+        self.sync_jobs(&plan.direct, &dirs)?;
+        match dirs.iter().find(|dir| dir.is_missing() && !plan.is_gone(&dir.path)) {
+            Some(dir) => Err(sync_error(&dir.path, io::ErrorKind::NotFound.into())),
+            None => Ok(()),
+        }
+    }
+
+    /// Syncs the files of jobs, and directories; what was pending of the files is settled thereby.
+    fn sync_jobs(&mut self, jobs: &[Job], dirs: &[Arc<DirNames>]) -> Result<(), FlushError> {
+        let files = jobs.iter().map(|job| Target::File(job.file.clone()));
+        let targets: Vec<Target> = files.chain(dirs.iter().cloned().map(Target::Dir)).collect();
+        let path = |at: usize| match jobs.get(at) {
+            Some(job) => job.path.as_path(),
+            None => dirs.get(at - jobs.len()).map_or(Path::new(""), |dir| &dir.path),
+        };
+        self.syncer.sync(&targets).map_err(|(at, source)| sync_error(path(at), source))?;
         self.stats.direct_syncs += jobs.len() as u64;
         for key in jobs.iter().filter_map(|job| job.key.as_ref()) {
             if let Some(pending) = self.pending.remove(key) {
@@ -277,7 +287,7 @@ impl Flusher {
         let keys: Vec<SegmentKey> =
             self.by_age.iter().take(files).map(|(_, key)| key.clone()).collect();
         let oldest: Vec<&Pending> = keys.iter().filter_map(|key| self.pending.get(key)).collect();
-        let handles: Vec<Arc<dyn File>> = oldest.iter().map(|p| p.file.clone()).collect();
+        let handles: Vec<Target> = oldest.iter().map(|p| Target::File(p.file.clone())).collect();
         let path = |at| oldest.get(at).map_or(Path::new(""), |p: &&Pending| &p.path);
         self.syncer.sync(&handles).map_err(|(at, source)| sync_error(path(at), source))?;
         self.stats.settled_files += keys.len() as u64;

@@ -44,7 +44,7 @@ use thiserror::Error;
 pub use dirty::{Cuts, Dirty, DirtyFile};
 use format::{SegmentKey, Stamp};
 use journal::Journal;
-pub use pool::{InTurn, SyncPool, Syncer};
+pub use pool::{InTurn, SyncPool, Syncer, Target};
 pub use replay::Replayed;
 use replay::{Found, ReplayError};
 

@@ -1,32 +1,79 @@
-//! Syncing several files at once. A device with a queue takes many flushes in little more time than
-//! one; a simulator wants them in turn.
+//! Syncing several files and directories at once. A device with a queue takes many flushes in
+//! little more time than one; a simulator wants them in turn.
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::disk::File;
+use crate::disk::{Disk, File};
 
-/// Syncs all of some files, or tells one that failed (by index) and its error.
-pub trait Syncer: Send {
-    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)>;
+/// What is to be synced.
+#[derive(Clone)]
+pub enum Target {
+    File(Arc<dyn File>),
+    Dir(Arc<DirNames>),
 }
 
-/// One file after the other, on the caller's thread.
+impl Target {
+    fn sync(&self) -> io::Result<()> {
+        match self {
+            Target::File(file) => file.sync_data(),
+            Target::Dir(dir) => dir.sync(),
+        }
+    }
+}
+
+/// The names in a directory.
+pub struct DirNames {
+    pub disk: Arc<dyn Disk>,
+    pub path: PathBuf,
+    is_missing: AtomicBool,
+}
+
+impl DirNames {
+    pub fn new(disk: &Arc<dyn Disk>, path: &Path) -> DirNames {
+        DirNames { disk: disk.clone(), path: path.to_owned(), is_missing: AtomicBool::new(false) }
+    }
+
+    /// Whether there was no such directory. That is no failed sync: the caller knows whether it was
+    /// deleted.
+    pub fn is_missing(&self) -> bool {
+        self.is_missing.load(Ordering::Acquire)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.disk.sync_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.is_missing.store(true, Ordering::Release);
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+}
+
+/// Syncs all targets, in any order, or tells one that failed (by index) and its error.
+pub trait Syncer: Send {
+    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)>;
+}
+
+/// One after the other, on the caller's thread.
 pub struct InTurn;
 
 impl Syncer for InTurn {
-    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)> {
-        files.iter().enumerate().try_for_each(|(at, file)| file.sync_data().map_err(|e| (at, e)))
+    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)> {
+        targets.iter().enumerate().try_for_each(|(at, target)| target.sync().map_err(|e| (at, e)))
     }
 }
 
 #[derive(Default)]
 struct Queue {
-    jobs: VecDeque<(usize, Arc<dyn File>)>,
+    jobs: VecDeque<(usize, Target)>,
     running: usize,
     failed: Option<(usize, io::Error)>,
     stop: bool,
@@ -43,10 +90,10 @@ impl Shared {
     /// Takes one job and runs it; `false` when there was none.
     fn run_one(&self) -> bool {
         let mut queue = self.queue.lock();
-        let Some((at, file)) = queue.jobs.pop_front() else { return false };
+        let Some((at, target)) = queue.jobs.pop_front() else { return false };
         queue.running += 1;
         drop(queue);
-        let result = file.sync_data();
+        let result = target.sync();
         let mut queue = self.queue.lock();
         queue.running -= 1;
         if let Err(error) = result {
@@ -97,13 +144,13 @@ impl SyncPool {
 }
 
 impl Syncer for SyncPool {
-    fn sync(&self, files: &[Arc<dyn File>]) -> Result<(), (usize, io::Error)> {
-        if files.len() < 2 || self.threads.is_empty() {
-            return InTurn.sync(files);
+    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)> {
+        if targets.len() < 2 || self.threads.is_empty() {
+            return InTurn.sync(targets);
         }
         let _call = self.calls.lock();
         let mut queue = self.shared.queue.lock();
-        queue.jobs = files.iter().cloned().enumerate().collect();
+        queue.jobs = targets.iter().cloned().enumerate().collect();
         drop(queue);
         self.shared.work.notify_all();
         while self.shared.run_one() {}

@@ -26,7 +26,7 @@ use super::format::{
     BLOCK, BadSuperblock, Change, Context, GROUP_HEADER_LEN, GroupHeader, Item, MARK_SLOTS,
     SUPERBLOCK_LEN, SegmentKey, Superblock, items,
 };
-use super::pool::Syncer;
+use super::pool::{Syncer, Target};
 use crate::disk::{Disk, File, OpenMode, read_to_vec};
 
 /// Read from the journal at once.
@@ -132,7 +132,7 @@ impl OldJournal {
                 }
             }
         }
-        let files: Vec<_> = touched.iter().map(|(file, _)| file.clone()).collect();
+        let files: Vec<_> = touched.iter().map(|(file, _)| Target::File(file.clone())).collect();
         syncer.sync(&files).map_err(|(at, error)| {
             let path = touched.get(at).map_or_else(PathBuf::new, |(_, path)| path.clone());
             ReplayError::Io(path, error)

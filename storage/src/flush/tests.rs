@@ -402,7 +402,7 @@ fn a_killed_process_leaves_bytes_in_the_cache_that_replay_syncs() {
 fn the_pool_syncs_all_and_reports_a_failure() {
     let disk = strict();
     let logs = logs(&disk, 20);
-    let files: Vec<_> = logs.iter().map(|log| log.file.clone()).collect();
+    let files: Vec<_> = logs.iter().map(|log| Target::File(log.file.clone())).collect();
     let pool = SyncPool::new(3);
     for count in [0, 1, 20] {
         let before = disk.stats().syncs;

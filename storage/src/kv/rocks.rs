@@ -55,6 +55,8 @@ fn tiny_profile() -> Options {
     options.set_compression_type(DBCompressionType::None);
     options.set_max_open_files(OPEN_FILES_MAX);
     options.set_max_background_jobs(2);
+    // Opening starts this many threads, whether or not there are files for them.
+    options.set_max_file_opening_threads(1);
     options.set_keep_log_file_num(2);
     options.set_max_log_file_size(MIB);
     options.set_log_level(LogLevel::Warn);
