@@ -13,11 +13,15 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The suites that use clients of other makers against the built binary.
 COMPAT := $(wildcard compat-tests/tests/*.rs)
 
+# What `make bench` found.
+RESULTS := compat-tests/bench/results.json
+
 # Passes the output of tests on and adds up their results.
 SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
 	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
 
-.PHONY: help run build test swarm test-unit test-compat suites fmt-check lint clean
+.PHONY: help run build test swarm test-unit test-compat oracle suites bench bench-page \
+	fmt-check lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +47,11 @@ else
 	@echo 'compat-tests: no suite yet'
 endif
 
+oracle: ## Compare with a live Apache Kafka; RECORD=1 records its answers anew (mvn, Java)
+	@$(TEST) cargo build --bin gracchus
+	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) compat-tests/oracle.sh \
+		cargo test -p compat-tests --test differ -- --nocapture
+
 suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write the pages
 	@$(BUILD) cargo build --release --bin gracchus
 	@compat-tests/suites/run.sh $(SUITES)
@@ -50,6 +59,17 @@ suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write th
 swarm: ## Run SEEDS=1000 simulated brokers with faults, from seed FIRST=0 on
 	@GRACCHUS_SEEDS=$(or $(SEEDS),1000) GRACCHUS_FIRST_SEED=$(or $(FIRST),0) \
 		$(TEST) cargo test -p tests --test swarm -- --nocapture
+
+bench: ## Measure: PEER=kafka measures Kafka too, SIZE=tiny|quick|full, ROUNDS=2, ONLY=1,3
+	@$(BUILD) cargo build --release --bin gracchus
+	@$(BUILD) cargo build --release -p bench
+	@jars=$$([ -z '$(PEER)' ] || compat-tests/oracle.sh --jars); \
+		GRACCHUS_BIN=$(abspath $(TARGET))/release/gracchus KAFKA_JARS=$$jars \
+		$(TARGET)/release/bench --size $(or $(SIZE),full) --rounds $(or $(ROUNDS),2) \
+		$(if $(PEER),--peer $(PEER)) $(if $(ONLY),--only $(ONLY)) --out $(RESULTS)
+
+bench-page: ## Write docs/performance.md from the results of the last `make bench`
+	@$(BUILD) cargo run -q --release -p bench -- --page $(RESULTS) >docs/performance.md
 
 fmt-check: ## Say whether the sources are formatted
 	@$(BUILD) cargo fmt --all --check

@@ -2,6 +2,7 @@
 # Runs a command beside a fresh Apache Kafka, whose address it finds in KAFKA_ORACLE.
 #
 #   compat-tests/oracle.sh COMMAND...
+#   compat-tests/oracle.sh --jars       only fetches it, and says where the jars are
 #
 # The jars come by Maven, once, with the user's settings, into ORACLE_HOME
 # (~/.cache/gracchus/kafka-VERSION). Kafka runs as one node in a temporary directory, formatted by
@@ -93,8 +94,9 @@ stop() {
     rm -rf "$work"
 }
 
-[ $# -gt 0 ] || { sed -n '2,11s/^# \{0,1\}//p' oracle.sh; exit 2; }
+[ $# -gt 0 ] || { sed -n '2,12s/^# \{0,1\}//p' oracle.sh; exit 2; }
 fetch
+[ "$1" != --jars ] || { printf '%s\n' "$HOME_DIR/lib"; exit 0; }
 pid=
 work=$(mktemp -d "${TMPDIR:-/tmp}/gracchus-oracle-XXXXXX")
 trap stop EXIT
