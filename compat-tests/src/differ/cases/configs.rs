@@ -20,6 +20,7 @@ pub fn add(cases: &mut Cases) {
     described(cases);
     altered(cases);
     one_by_one(cases);
+    by_version(cases);
     brokers(cases);
     listed(cases);
 }
@@ -190,6 +191,9 @@ fn one_by_one(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn by_version(cases: &mut Cases) {
     for version in [0, 1] {
         cases.add(format!("incrementalconfigs/targets v{version}"), move |t| {
             let topic = t.topic("a", 1, &[])?;

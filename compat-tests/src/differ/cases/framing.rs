@@ -9,6 +9,7 @@ use crate::differ::table;
 
 pub fn add(cases: &mut Cases) {
     versions(cases);
+    versions_in_detail(cases);
     rubbish(cases);
     tags(cases);
     order(cases);
@@ -57,6 +58,9 @@ fn versions(cases: &mut Cases) {
         t.see("v-1", negative);
         Ok(())
     });
+}
+
+fn versions_in_detail(cases: &mut Cases) {
     let long = "a".repeat(1000);
     let names = [
         ("letter", "a"),

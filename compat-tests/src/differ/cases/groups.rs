@@ -12,10 +12,12 @@ mod commits;
 pub fn add(cases: &mut Cases) {
     lives(cases);
     joins(cases);
+    second_members(cases);
     syncs(cases);
     heartbeats(cases);
     leaves(cases);
     rebalances(cases);
+    rejoins(cases);
     statics(cases);
     looking_on(cases);
     coordinators(cases);
@@ -199,6 +201,9 @@ fn joins(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn second_members(cases: &mut Cases) {
     let protocols: [(&str, &[&'static str]); 4] = [
         ("no common protocol", &["other"]),
         ("one common protocol", &["other", "range"]),
@@ -438,6 +443,9 @@ fn rebalances(cases: &mut Cases) {
         t.see("heartbeat", answer);
         Ok(())
     });
+}
+
+fn rejoins(cases: &mut Cases) {
     cases.add("groups/other metadata joins again", |t| {
         let mut member = stable(t, "g")?;
         let same = member.join(5);

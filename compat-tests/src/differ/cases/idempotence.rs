@@ -16,7 +16,9 @@ type Steps = &'static [(i16, i32, usize)];
 
 pub fn add(cases: &mut Cases) {
     sequences(cases);
+    codes(cases);
     others(cases);
+    after_other_calls(cases);
     ids(cases);
 }
 
@@ -80,6 +82,9 @@ fn sequences(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn codes(cases: &mut Cases) {
     for version in [3, 5, 8, 13] {
         cases.add(format!("idempotence/codes v{version}"), move |t| {
             let topic = t.topic("a", 1, &[])?;
@@ -147,6 +152,9 @@ fn others(cases: &mut Cases) {
         }
         Ok(())
     });
+}
+
+fn after_other_calls(cases: &mut Cases) {
     cases.add("idempotence/refused batches leave no trace", |t| {
         let topic = t.topic("a", 1, &[])?;
         let id = t.producer_id()?;

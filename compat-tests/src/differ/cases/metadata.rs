@@ -8,10 +8,12 @@ use crate::differ::run::Cases;
 
 pub fn add(cases: &mut Cases) {
     by_name(cases);
+    by_odd_name(cases);
     by_id(cases);
     creation(cases);
     pages(cases);
     cluster(cases);
+    log_dirs(cases);
 }
 
 fn by_name(cases: &mut Cases) {
@@ -45,6 +47,9 @@ fn by_name(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn by_odd_name(cases: &mut Cases) {
     let long = "x".repeat(249);
     let names = [
         ("dot", "."),
@@ -293,6 +298,9 @@ fn cluster(cases: &mut Cases) {
         }
         Ok(())
     });
+}
+
+fn log_dirs(cases: &mut Cases) {
     for version in 1..=5 {
         cases.add(format!("cluster/log dirs v{version}"), move |t| {
             let topic = t.topic("a", 2, &[])?;

@@ -8,6 +8,7 @@ use crate::differ::run::Cases;
 
 pub fn add(cases: &mut Cases) {
     listing(cases);
+    listing_targets(cases);
     leader_epochs(cases);
     deleting(cases);
     retention(cases);
@@ -67,6 +68,9 @@ fn listing(cases: &mut Cases) {
         }
         Ok(())
     });
+}
+
+fn listing_targets(cases: &mut Cases) {
     let one = |topic: &str, index: i32, epoch: i32, time: i64| {
         let partition =
             json!({"PartitionIndex": index, "CurrentLeaderEpoch": epoch, "Timestamp": time});

@@ -16,9 +16,12 @@ pub fn add(cases: &mut Cases) {
     codecs(cases);
     forged(cases);
     contents(cases);
+    other_contents(cases);
     sizes(cases);
     times(cases);
+    times_by_record(cases);
     targets(cases);
+    targets_again(cases);
 }
 
 fn versions(cases: &mut Cases) {
@@ -192,10 +195,11 @@ fn codecs(cases: &mut Cases) {
     });
 }
 
-/// A batch with one thing wrong: beside a good one, compressed, and what then lies in the log.
-fn forged(cases: &mut Cases) {
-    type Forge = fn(&mut Batch);
-    let all: [(&str, Forge); 47] = [
+/// Makes one thing of a batch wrong.
+type Forge = fn(&mut Batch);
+
+fn forgeries() -> [(&'static str, Forge); 47] {
+    [
         ("bad CRC", |b| b.crc = Some(12345)),
         ("magic 0", |b| b.magic = Some(0)),
         ("magic 1", |b| b.magic = Some(1)),
@@ -243,8 +247,12 @@ fn forged(cases: &mut Cases) {
         ("producer without epoch", |b| b.producer = Some((5, -1, 0))),
         ("sequence without producer", |b| b.producer = Some((-1, -1, 3))),
         ("records out of time", |b| b.rows[1].time_ms -= 5000),
-    ];
-    for (label, forge) in all {
+    ]
+}
+
+/// A batch with one thing wrong: beside a good one, compressed, and what then lies in the log.
+fn forged(cases: &mut Cases) {
+    for (label, forge) in forgeries() {
         cases.add(format!("produce/forged {label}"), move |t| {
             let topic = t.topic("a", 2, &[])?;
             let bad = batch(&three()).forge(forge);
@@ -308,6 +316,9 @@ fn contents(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn other_contents(cases: &mut Cases) {
     for version in [3, 8, 9, 12] {
         cases.add(format!("produce/bytes that are no batch v{version}"), move |t| {
             let topic = t.topic("a", 1, &[])?;
@@ -449,6 +460,9 @@ fn times(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn times_by_record(cases: &mut Cases) {
     cases.add("produce/times that fail, by record", |t| {
         let topic = t.topic("a", 1, &[])?;
         let now = now_ms();
@@ -528,6 +542,9 @@ fn targets(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn targets_again(cases: &mut Cases) {
     cases.add("produce/partition numbers", |t| {
         let topic = t.topic("a", 2, &[])?;
         for index in [-1, 1, 2, i32::MAX, i32::MIN] {

@@ -109,6 +109,10 @@ pub fn add(cases: &mut Cases) {
         t.see("in range again", told);
         Ok(())
     });
+    waiting(cases);
+}
+
+fn waiting(cases: &mut Cases) {
     cases.add("sessions/waiting", |t| {
         let a = t.topic("a", 1, &[])?;
         let mut session = Session::new(t, 12);

@@ -8,9 +8,11 @@ use crate::differ::run::Cases;
 
 pub fn add(cases: &mut Cases) {
     committing(cases);
+    committing_in_states(cases);
     fetching(cases);
     deleting(cases);
     contents(cases);
+    names_and_topics(cases);
 }
 
 /// A commit of offset 5 for partition 0.
@@ -99,6 +101,9 @@ fn committing(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn committing_in_states(cases: &mut Cases) {
     cases.add("commits/in every state", |t| {
         let topic = t.topic("a", 1, &[])?;
         let group = t.group("g")?;
@@ -183,6 +188,9 @@ fn contents(cases: &mut Cases) {
             Ok(())
         });
     }
+}
+
+fn names_and_topics(cases: &mut Cases) {
     // All brokers have only one group without a name, so it has only one case.
     cases.add("commits/the group without a name", |t| {
         let topic = t.topic("a", 2, &[])?;
