@@ -33,9 +33,11 @@ fn alter(t: &mut T, topic: &str, configs: &[(&str, &str)], validate: bool) -> Ve
 }
 
 fn change(t: &mut T, topic: &str, changes: &[(&str, i64, Value)]) -> Vec<i64> {
-    let configs = changes.iter().map(
-        |(name, operation, value)| json!({"Name": name, "ConfigOperation": operation, "Value": value}),
-    );
+    let configs = changes.iter().map(|(name, operation, value)| {
+        let mut config = json!({"Name": name, "ConfigOperation": operation});
+        config["Value"] = value.clone();
+        config
+    });
     let configs: Vec<Value> = configs.collect();
     let resource = json!({"ResourceType": 2, "ResourceName": topic, "Configs": configs});
     let answer = t.ask("IncrementalAlterConfigs", 1, json!({"Resources": [resource]}));

@@ -79,7 +79,7 @@ fn versions_are_those_advertised() {
         if key == 18 {
             continue;
         }
-        // Produce is advertised from 0 for the sake of old clients, and served from 3 (KAFKA-18659).
+        // Produce is advertised from 0 for the sake of old clients, served from 3 (KAFKA-18659).
         let below: Vec<i16> = if key == 0 { vec![-1, 0, 1, 2] } else { vec![low - 1] };
         for version in below.into_iter().chain([high + 1]) {
             let flexible = table::apis()[&key].request.flexible.holds(version);
