@@ -20,7 +20,7 @@ RESULTS := compat-tests/bench/results.json
 SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
 	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
 
-.PHONY: help run build test swarm test-unit test-compat oracle suites bench bench-page \
+.PHONY: help run build test swarm test-unit test-compat oracle suites bench bench-page gates \
 	fmt-check lint clean
 
 help: ## List the targets
@@ -33,8 +33,9 @@ run: ## Build and start one broker; settings in ARGS="--override num.partitions=
 build: ## Build the broker: target/release/gracchus
 	@$(BUILD) cargo build --release --bin gracchus
 
-test: ## Run all tests, the ones with real clients last
-	@{ $(MAKE) --no-print-directory test-unit; $(MAKE) --no-print-directory test-compat; } | $(SUM)
+test: ## Run all tests, the ones with real clients and the gates last
+	@{ $(MAKE) --no-print-directory test-unit; $(MAKE) --no-print-directory test-compat; \
+		$(MAKE) --no-print-directory gates; } | $(SUM)
 
 test-unit: ## Run the tests of our own crates
 	@$(TEST) cargo test
@@ -70,6 +71,12 @@ bench: ## Measure: PEER=kafka measures Kafka too, SIZE=tiny|quick|full, ROUNDS=2
 
 bench-page: ## Write docs/performance.md from the results of the last `make bench`
 	@$(BUILD) cargo run -q --release -p bench -- --page $(RESULTS) >docs/performance.md
+
+gates: ## Compare instructions, allocations and system calls per request with the recorded ones
+	@$(TEST) cargo build --bin gracchus
+	@$(TEST) cargo build -p bench
+	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TARGET)/debug/bench \
+		$(if $(RECORD),--record-gates,--gates) compat-tests/bench/gates.json
 
 fmt-check: ## Say whether the sources are formatted
 	@$(BUILD) cargo fmt --all --check

@@ -63,6 +63,9 @@ missing_packages() {
     fi
     if [ "$purpose" = test ]; then
         have cmake || echo cmake
+        # The gates count instructions and system calls.
+        have valgrind || echo valgrind
+        have strace || echo strace
     fi
 }
 

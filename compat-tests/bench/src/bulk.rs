@@ -50,7 +50,7 @@ pub fn half_random(bytes: usize, seed: u64) -> Vec<u8> {
 pub fn produce(address: &str, topic: &str, shape: Shape, records: u64) -> Result<u64> {
     let values: Vec<_> =
         (0..shape.records_per_batch()).map(|n| half_random(shape.value_bytes, n as u64)).collect();
-    let batch = wire::batch(values.iter().map(Vec::as_slice), shape.codec, 1_700_000_000_000);
+    let batch = wire::batch(values.iter().map(Vec::as_slice), shape.codec, wire::now_ms());
     let batches: Vec<_> = (0..shape.partitions).map(|at| (at, batch.clone())).collect();
     let frame = wire::produce(0, topic, &batches);
     let requests = records.div_ceil(shape.records_per_request());

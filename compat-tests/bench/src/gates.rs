@@ -158,7 +158,7 @@ fn live(programs: &Programs, tool: &[&str], load: Load, requests: usize) -> Resu
     // A flush would depend on when it begins, and on what it finds.
     conn.create_topic(TOPIC, 1, &[("flush.messages", "9223372036854775807")])?;
     let values: Vec<_> = (0..10).map(|seed| half_random(100, seed)).collect();
-    let batch = wire::batch(values.iter().map(Vec::as_slice), Codec::None, 1_700_000_000_000);
+    let batch = wire::batch(values.iter().map(Vec::as_slice), Codec::None, wire::now_ms());
     let produce = wire::produce(0, TOPIC, &[(0, batch)]);
     let limits = FetchLimits { wait_ms: 1, bytes_min: 1, partition_bytes_max: 8 << 10 };
     let fetch = wire::fetch(0, TOPIC, &[(0, 0)], limits);

@@ -155,7 +155,7 @@ fn write(
         }
         let encode = |(partition, values): (i32, Vec<Vec<u8>>)| {
             let values = values.iter().map(Vec::as_slice);
-            (partition, wire::batch(values, Codec::None, 1_700_000_000_000))
+            (partition, wire::batch(values, Codec::None, wire::now_ms()))
         };
         let batches: Vec<_> = batches.into_iter().map(encode).collect();
         expect.send(intended)?;

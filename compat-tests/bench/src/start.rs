@@ -102,7 +102,7 @@ fn recover(programs: &Programs, kind: Kind, scale: &Scale) -> Result<Part> {
 
 /// Writes one record until it is taken.
 fn until_acknowledged(conn: &mut Conn, partition: i32) -> Result<()> {
-    let batch = wire::batch([&b"first"[..]].into_iter(), Codec::None, 1_700_000_000_000);
+    let batch = wire::batch([&b"first"[..]].into_iter(), Codec::None, wire::now_ms());
     let frame = wire::produce(0, TOPIC, &[(partition, batch)]);
     let begin = Instant::now();
     loop {

@@ -258,6 +258,12 @@ pub fn batch<'v>(values: impl Iterator<Item = &'v [u8]>, codec: Codec, now_ms: i
     batch
 }
 
+/// Milliseconds since 1970: retention goes by the timestamps of records, so they must be new.
+pub fn now_ms() -> i64 {
+    let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    since.as_millis() as i64
+}
+
 fn compress(records: &[u8], codec: Codec) -> Vec<u8> {
     match codec {
         Codec::None => records.to_vec(),
