@@ -82,7 +82,7 @@ fn profile(binary: &Path) -> String {
 }
 
 fn count(programs: &Programs) -> Result<BTreeMap<String, f64>> {
-    const REQUESTS: usize = 1_000;
+    const REQUESTS: usize = 3_000;
     let mut counts = BTreeMap::new();
     let (idle_instructions, idle_allocations) = callgrind(programs, Load::Nothing, 0)?;
     let idle_calls = strace(programs, Load::Nothing, 0)?;
