@@ -228,7 +228,11 @@ impl Drop for Broker {
         }
         if std::thread::panicking() {
             eprintln!("--- the broker's last lines\n{}\n---", self.log_tail(60));
+            return;
         }
+        // A panic ends one connection, and clients connect again: no test would see it.
+        let log = self.log_tail(usize::MAX);
+        assert!(!log.contains("panicked at"), "a part of the broker panicked\n{log}");
     }
 }
 

@@ -336,3 +336,27 @@ fn topics_come_up_by_producing() {
     let metadata = sender.producer.client().fetch_metadata(Some(&topic), client::PATIENCE);
     assert!(!metadata.expect("metadata").topics()[0].partitions().is_empty());
 }
+
+/// More requests than a connection may have in flight, each larger than the buffer they share: some
+/// wait, whole, in the buffer.
+#[test]
+fn many_large_requests_in_flight() {
+    let broker = Broker::start(&[]);
+    let topic = Admin::new(&broker.bootstrap).topic(6, &[]);
+    let settings = [
+        ("enable.idempotence", "false"),
+        ("max.in.flight", "1000"),
+        ("batch.size", "131072"),
+        ("linger.ms", "5"),
+        ("queue.buffering.max.messages", "500000"),
+    ];
+    let sender = Sender::new(&broker.bootstrap, &settings);
+    let value = "v".repeat(1024);
+    for n in 0..60_000 {
+        let rec = Rec::to(&topic).partition(n % 6).value(value.clone());
+        sender.send(&rec).expect("the queue has room");
+    }
+    sender.arrive();
+    let (low, high) = client::watermarks(&broker.bootstrap, &topic, 0);
+    assert_eq!((low, high), (0, 10_000), "nothing was sent again");
+}

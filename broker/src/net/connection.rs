@@ -239,6 +239,10 @@ impl Connection {
             return Ok(false);
         }
         let pending = self.pending_frame()?;
+        if pending.is_some_and(|frame| frame <= self.input.filled_len()) {
+            // It waited for a place, and there is one now: it is started before anything is read.
+            return Ok(true);
+        }
         if let Some(frame) = pending
             && !self.charge(frame, cx)
         {
