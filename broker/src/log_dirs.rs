@@ -145,6 +145,15 @@ impl LogDirs {
             let log_dir = claim.settle()?;
             let path = log_dir.path().to_owned();
             let listing = log_dir.list()?;
+            if log_dir.clean_stop().is_none() && !listing.partitions.is_empty() {
+                // A partition made just before a kill may have a name in the page cache alone.
+                let fail = |source| DirError::Unusable {
+                    dir: path.clone(),
+                    what: "cannot sync it",
+                    source,
+                };
+                disk.sync_dir(&path).map_err(fail)?;
+            }
             for partition in listing.partitions {
                 places.insert(partition.tp, index);
             }

@@ -99,7 +99,7 @@ pub trait Tasks: Send + Sync {
     fn thread(&self, name: &'static str, task: TaskFactory);
     /// Syncs several files at once, where the machine gains by it.
     fn syncer(&self) -> Box<dyn Syncer>;
-    /// Runs jobs on as many threads as there are cores, and waits for all of them.
+    /// Runs jobs side by side, and waits for all of them.
     fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>);
     /// Ends the process at once, whatever is under way.
     fn abort(&self) -> !;

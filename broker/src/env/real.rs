@@ -23,6 +23,9 @@ use super::{
 /// Threads that sync files beside each flusher.
 const SYNC_THREADS: usize = 3;
 
+/// Jobs of a start wait for the disk more than they compute.
+const WORKERS_MIN: usize = 8;
+
 /// How many connections the kernel may hold before they are accepted.
 const BACKLOG: i32 = 1024;
 
@@ -213,7 +216,7 @@ impl Tasks for RealTasks {
     }
 
     fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>) {
-        let workers = cores().min(jobs.len());
+        let workers = cores().max(WORKERS_MIN).min(jobs.len());
         let queue = parking_lot::Mutex::new(jobs.into_iter());
         let work = || {
             while let Some(job) = { queue.lock().next() } {

@@ -293,7 +293,8 @@ impl Log {
         if self.log_end_offset > 0 {
             self.write_snapshot()?;
         }
-        self.flush_here().map_err(Log::failed("sync", &self.dir.clone()))?;
+        let dirs = [parent(&self.dir).to_path_buf(), self.dir.to_path_buf()];
+        self.flush_here(&dirs).map_err(Log::failed("sync", &self.dir.clone()))?;
         self.flush.touched = false;
         Ok(())
     }
@@ -304,6 +305,8 @@ impl Log {
     ///
     /// After a sync that failed (`again`) it has to be written once more: the page cache takes what
     /// it could not write for clean, and a sync would skip it.
+    ///
+    /// The name of the log's own directory is the caller's to make durable: once for all logs.
     ///
     /// # Errors
     /// A sync failed: the log must not be used.
@@ -318,7 +321,8 @@ impl Log {
                 self.write_again(dirty).map_err(Log::failed("write", &dirty.path))?;
             }
         }
-        self.flush_here().map_err(Log::failed("sync", &self.dir.clone()))
+        let dirs = [self.dir.to_path_buf()];
+        self.flush_here(&dirs).map_err(Log::failed("sync", &self.dir.clone()))
     }
 
     /// Writes the new bytes of a log, or the whole of a file beside it, over themselves.
@@ -339,9 +343,8 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything durable, the names that files get by it too.
-    fn flush_here(&mut self) -> io::Result<()> {
-        let dirs = [parent(&self.dir).to_path_buf(), self.dir.to_path_buf()];
+    /// Makes everything durable, the names in `dirs` too.
+    fn flush_here(&mut self, dirs: &[PathBuf]) -> io::Result<()> {
         while self.take_dirty().is_some() || !self.flush.in_flight.is_empty() {
             let mut files = self.flush.in_flight.iter().flat_map(|group| &group.files);
             files.try_for_each(|dirty| dirty.file.sync_data())?;
