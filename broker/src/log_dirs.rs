@@ -360,6 +360,11 @@ impl LogDirs {
         Ok(())
     }
 
+    /// Bytes of all directories made durable since the start.
+    pub fn flushed_bytes(&self) -> u64 {
+        self.dirs.iter().map(|dir| dir.flusher.flushed_bytes()).sum()
+    }
+
     /// Whether a disk is so full that clients' records are refused.
     pub fn is_short(&self) -> bool {
         self.dirs.iter().any(|dir| dir.flusher.room.is_short())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use storage::log::Log;
 use tokio::sync::oneshot;
 
 use crate::config::keys;
@@ -97,6 +98,7 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         (after(begin, first_ms), after(begin, checkpoint_ms));
     let (mut purge_at, mut producers_at) = (after(begin, first_ms), after(begin, producers_ms));
     let mut room_at = after(begin, ROOM_CHECK_MS);
+    let mut noted_bytes = 0;
     loop {
         let relaxed =
             node.partitions.load().topics().any(|topic| topic.settings.load().is_relaxed());
@@ -134,11 +136,10 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
         }
         if now >= room_at {
             if node.dirs.is_short() {
-                retain(&node, i64::MAX);
-                for partition in node.partitions.all() {
-                    partition.with_log(storage::log::Log::give_back_room);
-                }
-                node.dirs.purge_deleted(clock.wall_ms(), true);
+                make_room(&node);
+            }
+            if node.dirs.flushed_bytes() - noted_bytes >= CHECKPOINT_BYTES {
+                checkpoint_at = now;
             }
             room_at = after(now, ROOM_CHECK_MS);
         }
@@ -150,6 +151,7 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
             producers_at = after(now, producers_ms);
         }
         if now >= checkpoint_at {
+            noted_bytes = node.dirs.flushed_bytes();
             node.dirs.checkpoint(&node.partitions.all());
             checkpoint_at = after(now, checkpoint_ms);
         }
@@ -159,8 +161,21 @@ async fn housekeeper(node: Arc<Node>, every: Every) {
 /// How often deleted partitions are looked at; their files go after `file.delete.delay.ms`.
 const PURGE_CHECK_MS: i64 = 30_000;
 
+/// After so many bytes the flush marks are written down early: a start after a kill checks what
+/// lies above them.
+const CHECKPOINT_BYTES: u64 = 256 << 20;
+
 /// How often it is seen whether a disk is full: then nothing waits for `file.delete.delay.ms`.
 const ROOM_CHECK_MS: i64 = 1_000;
+
+/// All that is to go goes now.
+fn make_room(node: &Node) {
+    retain(node, i64::MAX);
+    for partition in node.partitions.all() {
+        partition.with_log(Log::give_back_room);
+    }
+    node.dirs.purge_deleted(node.env.clock.wall_ms(), true);
+}
 
 /// Applies retention; files that were to be removed by `purge_ms` go.
 fn retain(node: &Node, purge_ms: i64) {

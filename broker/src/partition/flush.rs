@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -63,6 +64,7 @@ pub struct Flusher {
     group: Mutex<Group>,
     wake: Notify,
     pub room: Room,
+    flushed_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -84,7 +86,17 @@ impl Group {
 
 impl Flusher {
     pub fn new(room: Room) -> Flusher {
-        Flusher { group: Mutex::new(Group::default()), wake: Notify::new(), room }
+        Flusher {
+            group: Mutex::new(Group::default()),
+            wake: Notify::new(),
+            room,
+            flushed_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes made durable since the start.
+    pub fn flushed_bytes(&self) -> u64 {
+        self.flushed_bytes.load(Ordering::Relaxed)
     }
 
     /// Puts a partition into the open group. It must not be in it already.
@@ -124,8 +136,9 @@ impl Flusher {
             let group = std::mem::take(&mut *self.group.lock());
             let stop = group.stop;
             if !group.partitions.is_empty() {
-                if let Err(error) = sync_group(&mut engine, &group.partitions, clock.wall_ms()) {
-                    self.fail(&env, &error);
+                match sync_group(&mut engine, &group.partitions, clock.wall_ms()) {
+                    Ok(bytes) => _ = self.flushed_bytes.fetch_add(bytes, Ordering::Relaxed),
+                    Err(error) => self.fail(&env, &error),
                 }
                 self.room.look(clock.wall_ms());
                 progress.flushed(&group.partitions);
@@ -173,7 +186,7 @@ impl Flusher {
     }
 }
 
-/// Makes the group durable, then publishes how far each partition got.
+/// Makes the group durable, then publishes how far each partition got; gives the bytes of it.
 ///
 /// # Errors
 /// Nobody knows what is on the disk; nothing was published.
@@ -181,7 +194,7 @@ pub(super) fn sync_group(
     engine: &mut Engine,
     partitions: &[Arc<Partition>],
     now_ms: i64,
-) -> Result<(), FlushError> {
+) -> Result<u64, FlushError> {
     let mut dirty: Vec<Dirty> = Vec::with_capacity(partitions.len());
     let mut owners: Vec<&Arc<Partition>> = Vec::with_capacity(partitions.len());
     for partition in partitions {
@@ -194,5 +207,6 @@ pub(super) fn sync_group(
     for (partition, work) in owners.into_iter().zip(&dirty) {
         partition.end_flush(work);
     }
-    Ok(())
+    let files = dirty.iter().flat_map(|work| &work.files);
+    Ok(files.map(|file| file.to.saturating_sub(file.from)).sum())
 }
