@@ -36,6 +36,11 @@ impl StorageError {
         StorageError::Corrupt { path: path.to_path_buf(), position, what: what.into() }
     }
 
+    /// Whether a sync failed: nobody knows what is on the disk, and the process must end.
+    pub fn is_failed_sync(&self) -> bool {
+        matches!(self, StorageError::Io { what: "sync", .. })
+    }
+
     /// Whether a file was absent: a reader may have raced with a deletion.
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, StorageError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

@@ -159,8 +159,7 @@ impl Faults<'_> {
         if struck {
             self.crash(node, false).await;
         } else {
-            node.mend_disk();
-            node.look()?;
+            self.mend(node).await?;
         }
         Ok(struck)
     }
@@ -168,9 +167,22 @@ impl Faults<'_> {
     async fn fail_writes(&mut self, node: &mut SimNode) -> Result<bool, String> {
         node.disk().inject(Fault::io(FaultOp::Write, ".log"));
         pause_ms(self.dice.between(100, 2_000)).await;
-        node.mend_disk();
-        node.look()?;
+        self.mend(node).await?;
         Ok(true)
+    }
+
+    /// The disk is well again; a process that met the fault at its start is started anew, as is
+    /// one with partitions that could not be opened.
+    async fn mend(&mut self, node: &mut SimNode) -> Result<(), String> {
+        node.mend_disk();
+        let looked = node.look();
+        if !node.start_failed() {
+            looked?;
+        }
+        if node.start_failed() || node.has_offline() {
+            self.crash(node, false).await;
+        }
+        Ok(())
     }
 
     async fn stall(&mut self) -> bool {

@@ -76,6 +76,7 @@ struct Life {
     tasks: Arc<SimTasks>,
     started: Option<oneshot::Receiver<Result<Running, String>>>,
     running: Option<Running>,
+    start_failed: bool,
 }
 
 impl SimNode {
@@ -131,6 +132,17 @@ impl SimNode {
         self.life.as_ref().is_some_and(|life| life.tasks.end.gave_up.load(Ordering::Relaxed))
     }
 
+    /// Whether `look` saw that the process ended at its start.
+    pub fn start_failed(&self) -> bool {
+        self.life.as_ref().is_some_and(|life| life.start_failed)
+    }
+
+    /// Whether partitions could not be opened: they stay offline until somebody restarts the node.
+    pub fn has_offline(&self) -> bool {
+        let running = self.life.as_ref().and_then(|life| life.running.as_ref());
+        running.is_some_and(|running| running.node.progress.failed() > 0)
+    }
+
     /// Starts a process; it serves some time later.
     ///
     /// # Panics
@@ -156,7 +168,8 @@ impl SimNode {
             // Nobody waits when the node crashed meanwhile.
             let _ = tell.send(running.map_err(|error| chain(&error)));
         });
-        self.life = Some(Life { tasks, started: Some(started), running: None });
+        let (started, start_failed) = (Some(started), false);
+        self.life = Some(Life { tasks, started, running: None, start_failed });
     }
 
     /// Notices a finished start and a task that panicked.
@@ -177,7 +190,10 @@ impl SimNode {
                 (life.running, life.started) = (Some(running), None);
                 Ok(())
             }
-            Ok(Err(error)) => Err(format!("the node did not start: {error}")),
+            Ok(Err(error)) => {
+                life.start_failed = true;
+                Err(format!("the node did not start: {error}"))
+            }
             Err(_) => Ok(()),
         }
     }

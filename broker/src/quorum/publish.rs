@@ -226,6 +226,10 @@ impl Publisher {
                 self.tell_progress();
                 Some(partition)
             }
+            Err(error) if error.is_failed_sync() => {
+                tracing::error!(partition = %tp, %error, "a sync failed, stopping");
+                self.env.tasks.abort();
+            }
             Err(error) => {
                 tracing::error!(partition = %tp, %error, "the partition is offline");
                 self.progress.partition_failed();
