@@ -75,6 +75,13 @@ impl RaftNode {
         let last_index = raft.raft_log.last_index();
         let same_term = message.term == raft.term;
         match message.get_msg_type() {
+            // To raft-rs every index beyond its log has the term 0.
+            MessageType::MsgAppend if message.index > 0 && message.log_term == 0 => {
+                Err("entries that follow one without a term")
+            }
+            MessageType::MsgSnapshot if message.get_snapshot().get_metadata().term == 0 => {
+                Err("a snapshot without a term")
+            }
             MessageType::MsgHeartbeat if message.commit > last_index && raft.promotable() => {
                 Err("this voter's disk lost entries that it had acknowledged")
             }
