@@ -197,8 +197,13 @@ impl Log {
                 match scan.next() {
                     Ok(Some(batch)) => {
                         report.count(&batch);
-                        epochs
-                            .assign(batch.header.partition_leader_epoch, batch.header.base_offset);
+                        let (epoch, base) =
+                            (batch.header.partition_leader_epoch, batch.header.base_offset);
+                        // What comes before, in the same segment, is known: assigned again it
+                        // would count as a later begin of its epoch.
+                        if base >= offset {
+                            epochs.assign(epoch, base);
+                        }
                     }
                     // The walk will say what that means.
                     Ok(None) | Err(ScanError::Bad { .. }) => break,

@@ -388,3 +388,60 @@ proptest! {
         ops.iter().for_each(|op| course.step(op));
     }
 }
+
+/// Leader epochs read off a segment that begins in an older epoch than is missing.
+#[test]
+fn a_course_whose_epoch_file_is_old() {
+    let mut course = Course::new(0);
+    let ops = [
+        Op::Plain { records: 0, late: 0 },
+        Op::Plain { records: 9, late: 106 },
+        Op::Restart,
+        Op::Plain { records: 76, late: 111 },
+        Op::End { id: 143, abort: false },
+        Op::Plain { records: 124, late: 241 },
+        Op::End { id: 190, abort: true },
+        Op::Produce { id: 147, txn: false },
+        Op::End { id: 243, abort: true },
+        Op::End { id: 128, abort: false },
+        Op::Produce { id: 208, txn: true },
+        Op::Produce { id: 129, txn: false },
+        Op::Produce { id: 106, txn: false },
+        Op::Plain { records: 203, late: 109 },
+        Op::Produce { id: 240, txn: false },
+        Op::Plain { records: 20, late: 172 },
+        Op::End { id: 19, abort: false },
+        Op::End { id: 215, abort: false },
+        Op::End { id: 81, abort: true },
+        Op::End { id: 62, abort: true },
+        Op::Produce { id: 232, txn: true },
+        Op::NewEpoch,
+        Op::Produce { id: 16, txn: false },
+        Op::End { id: 236, abort: false },
+        Op::Produce { id: 231, txn: true },
+        Op::Produce { id: 107, txn: false },
+        Op::Produce { id: 83, txn: true },
+        Op::Plain { records: 47, late: 90 },
+        Op::Produce { id: 148, txn: true },
+        Op::Plain { records: 70, late: 107 },
+        Op::Plain { records: 181, late: 188 },
+        Op::Plain { records: 168, late: 235 },
+        Op::Checkpoint,
+        Op::End { id: 12, abort: false },
+        Op::Plain { records: 117, late: 196 },
+        Op::Plain { records: 33, late: 60 },
+        Op::Produce { id: 68, txn: false },
+        Op::Plain { records: 36, late: 139 },
+        Op::Produce { id: 48, txn: false },
+        Op::Produce { id: 71, txn: true },
+        Op::Truncate(161),
+        Op::CutPower(32),
+        Op::Produce { id: 238, txn: false },
+        Op::Produce { id: 217, txn: false },
+        Op::Produce { id: 217, txn: true },
+        Op::NewEpoch,
+        Op::Produce { id: 49, txn: false },
+        Op::Restart,
+    ];
+    ops.iter().for_each(|op| course.step(op));
+}
