@@ -81,8 +81,8 @@ gates: ## Compare instructions, allocations and system calls per request with th
 fmt-check: ## Say whether the sources are formatted
 	@$(BUILD) cargo fmt --all --check
 
-lint: ## Run clippy over our own crates, warnings are errors
-	@$(BUILD) cargo clippy --all-targets -- -D warnings
+lint: ## Run clippy, warnings are errors
+	@$(TEST) cargo clippy --workspace --all-targets -- -D warnings
 
 clean: ## Remove what was built; data of brokers stay
 	@cargo clean

@@ -148,7 +148,7 @@ fn a_directory_of_an_earlier_topic_makes_way_and_is_kept() {
     let dirs = open(&disk);
     let is_known = |tp: &TopicPartition| &*tp.topic != "t";
     let tp = TopicPartition::new("t", 0);
-    assert_eq!(dirs.strays(is_known), [tp.clone()]);
+    assert_eq!(dirs.strays(is_known), std::slice::from_ref(&tp));
     let new = partition(&dirs, "t", NEW).expect("made");
     assert_eq!(new.log_end_offset(), 0);
     assert!(dirs.deleted.lock().is_empty());

@@ -99,7 +99,6 @@ impl TopicSettings {
             compact: self.compact,
             preallocate: self.preallocate,
             producer_id_expiration_ms: i64::from(self.producer_id_expiration_ms),
-            ..LogConfig::default()
         }
     }
 

@@ -296,6 +296,7 @@ impl Warden {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(SCRIPT).arg(home).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        #[expect(clippy::zombie_processes, reason = "it outlives this process")]
         let mut shell = shell.spawn().expect("no sh");
         Warden(shell.stdin.take().expect("it was piped"))
     }

@@ -279,10 +279,10 @@ pub fn poll_error(consumer: &BaseConsumer) -> RDKafkaErrorCode {
     let deadline = Instant::now() + PATIENCE;
     loop {
         assert!(Instant::now() < deadline, "no error came");
-        if let Some(Err(error)) = consumer.poll(Duration::from_millis(100)) {
-            if !is_passing(&error) {
-                return code(&error);
-            }
+        if let Some(Err(error)) = consumer.poll(Duration::from_millis(100))
+            && !is_passing(&error)
+        {
+            return code(&error);
         }
     }
 }

@@ -42,11 +42,11 @@ fn describe(
 ) -> DescribeLogDirsResult {
     let mut result = DescribeLogDirsResult::default();
     result.log_dir = text(&dir.shown);
-    if version >= 4 {
-        if let Ok(space) = ctx.node.env.disk.space(dir.log_dir.path()) {
-            result.total_bytes = i64::try_from(space.total).unwrap_or(i64::MAX);
-            result.usable_bytes = i64::try_from(space.usable).unwrap_or(i64::MAX);
-        }
+    if version >= 4
+        && let Ok(space) = ctx.node.env.disk.space(dir.log_dir.path())
+    {
+        result.total_bytes = i64::try_from(space.total).unwrap_or(i64::MAX);
+        result.usable_bytes = i64::try_from(space.usable).unwrap_or(i64::MAX);
     }
     let mut topics: BTreeMap<String, Vec<DescribeLogDirsPartition>> = BTreeMap::new();
     for partition in ctx.node.partitions.all() {

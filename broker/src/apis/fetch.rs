@@ -447,7 +447,7 @@ impl Fetch {
                     continue;
                 }
                 if part.slice.is_some() {
-                    sessions.to_the_end(id, &item.key);
+                    sessions.move_to_end(id, &item.key);
                 }
             }
             let Part { response: partition, slice } = part;

@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    fn to_the_end(&mut self, key: &Key) {
+    fn move_to_end(&mut self, key: &Key) {
         let Some(cached) = self.partitions.get_mut(key) else { return };
         self.order.remove(&cached.order);
         cached.order = self.next_order;
@@ -278,9 +278,9 @@ impl Sessions {
     }
 
     /// A partition that returned records is read last the next time.
-    pub fn to_the_end(&mut self, session_id: i32, key: &Key) {
+    pub fn move_to_end(&mut self, session_id: i32, key: &Key) {
         if let Some(session) = self.sessions.get_mut(&session_id) {
-            session.to_the_end(key);
+            session.move_to_end(key);
         }
     }
 

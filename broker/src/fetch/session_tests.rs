@@ -102,7 +102,7 @@ fn an_answer_carries_what_is_new_and_readers_take_turns() {
     assert!(sessions.note(id, &zero, &outcome(false, true, -1)), "an error");
     assert!(sessions.note(id, &zero, &outcome(false, false, 6)), "well again");
     assert!(sessions.note(id, &zero, &outcome(true, false, 6)), "records");
-    sessions.to_the_end(id, &zero);
+    sessions.move_to_end(id, &zero);
     // Who returned records is read last the next time.
     assert_eq!(offsets(&mut sessions, ask(id, 1, &[])), [(1, 6), (0, 5)]);
 }

@@ -30,7 +30,7 @@ fn encode(record: &Record) -> (Bytes, Option<Bytes>) {
     match record {
         Record::Group { group, value } => {
             let key = GroupKey::GroupMetadata { group: group.to_string() };
-            let value = value.as_ref().map(|value| stored_group(value));
+            let value = value.as_ref().map(stored_group);
             (key.encode(), value.map(|value| value.encode(GROUP_METADATA_VERSION)))
         }
         Record::Offset { group, topic, partition, value } => {

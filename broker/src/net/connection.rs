@@ -335,7 +335,7 @@ impl Connection {
                 Slot::Ready(_) | Slot::Running => None,
             });
             let due_ms = acks_ms.map_or(idle_ms, |acks| acks.min(idle_ms));
-            if !self.timer.as_ref().is_some_and(|(at, _)| *at <= due_ms) {
+            if self.timer.as_ref().is_none_or(|(at, _)| *at > due_ms) {
                 self.timer = Some((due_ms, self.node.env.clock.sleep_until(due_ms)));
             }
             let Some((at, timer)) = &mut self.timer else {

@@ -87,9 +87,8 @@ pub fn check_wish(
     } else if !within(&isr, &partition.replicas)
         || has_duplicates(&isr)
         || !isr.contains(&partition.leader)
+        || (wish.recovering && (isr.len() > 1 || !partition.recovering))
     {
-        ErrorCode::InvalidRequest
-    } else if wish.recovering && (isr.len() > 1 || !partition.recovering) {
         ErrorCode::InvalidRequest
     } else if wish.isr.iter().any(|(broker, epoch)| ineligible(*broker, *epoch)) {
         ErrorCode::IneligibleReplica

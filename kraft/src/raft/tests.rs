@@ -97,10 +97,8 @@ impl Wired {
             let from = node as i32;
             self.sent.push((from, to, frame.clone()));
             let is_chunk = matches!(Frame::decode(&frame).unwrap().packet, Packet::Chunk(..));
-            if !self.deaf.contains(&from)
-                && !self.deaf.contains(&to)
-                && !(is_chunk && self.lose_chunks)
-            {
+            let is_lost = is_chunk && self.lose_chunks;
+            if !is_lost && !self.deaf.contains(&from) && !self.deaf.contains(&to) {
                 let heard = self.nodes[to as usize].step(0, from, &frame);
                 assert!(matches!(heard, Ok(()) | Err(RaftError::Refused { .. })), "{heard:?}");
             }
@@ -121,7 +119,9 @@ impl Wired {
     }
 
     fn propose_many(&mut self, count: usize) {
-        (0..count).for_each(|number| drop(self.propose(0, &format!("entry {number}"))));
+        for number in 0..count {
+            self.propose(0, &format!("entry {number}"));
+        }
     }
 
     /// The node's state becomes a snapshot.

@@ -135,7 +135,7 @@ fn swapped_range(
     dir: &Path,
     swaps: &[(i64, Kind)],
 ) -> io::Result<std::ops::Range<i64>> {
-    let mut range = i64::MAX..i64::MIN;
+    let mut range = 0..0;
     for (base_offset, _) in swaps.iter().filter(|(_, kind)| *kind == Kind::Log) {
         let path = suffixed(&file_path(dir, *base_offset, Kind::Log), SWAP);
         let file = disk.open(&path, OpenMode::Read)?;
@@ -148,7 +148,10 @@ fn swapped_range(
                 Err(ScanError::Io(error)) => return Err(error),
             }
         }
-        range = range.start.min(*base_offset)..range.end.max(next_offset);
+        range = match range.is_empty() {
+            true => *base_offset..next_offset,
+            false => range.start.min(*base_offset)..range.end.max(next_offset),
+        };
     }
     Ok(range)
 }

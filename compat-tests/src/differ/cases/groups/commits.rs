@@ -179,10 +179,10 @@ fn contents(cases: &mut Cases) {
             let offsets = fetch(t, 7, &group, Some(&topic));
             let mut answer = t.ask("OffsetFetch", 7, offsets);
             let metadata = answer.pointer_mut("/Topics/0/Partitions/0/Metadata");
-            if let Some(Value::String(text)) = metadata.filter(|_| true) {
-                if text.len() > 100 {
-                    *text = format!("{} characters", text.chars().count());
-                }
+            if let Some(Value::String(text)) = metadata
+                && text.len() > 100
+            {
+                *text = format!("{} characters", text.chars().count());
             }
             t.see("now", answer);
             Ok(())
