@@ -85,6 +85,7 @@ pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
         Ok(request) => request,
         Err(error) => return Started::close(format!("a Produce request is broken: {error}")),
     };
+    let repeats = Repeats::find(&request, body);
     let mut run = Run {
         ctx,
         acks: request.acks,
@@ -93,15 +94,14 @@ pub fn start(ctx: &Ctx, body: &mut [u8], waker: &Waker) -> Started {
         response: ProduceResponse::default(),
         waits: Vec::new(),
         failed: false,
-        places: Places::default(),
+        places: repeats.any.then(Places::default),
     };
     if let Err(refusal) = look_first(&request, body) {
         return run.refuse_all(&request, body, &refusal);
     }
-    let superseded = superseded(&request, body);
     let mut at = 0;
     for topic in &request.topics {
-        run.topic(topic, body, &superseded, at);
+        run.topic(topic, body, &repeats.superseded, at);
         at += topic.partitions.len();
     }
     run.finish(request.timeout_ms)
@@ -122,7 +122,8 @@ struct Run<'a> {
     response: ProduceResponse,
     waits: Vec<Wait>,
     failed: bool,
-    places: Places,
+    /// For a request that names something twice.
+    places: Option<Places>,
 }
 
 /// Where topics and partitions have their entries in the answer: a request may name a million.
@@ -174,15 +175,18 @@ impl Run<'_> {
     fn response_topic(&mut self, name: &str, topic: &ProduceTopic) -> usize {
         let name: Arc<str> = Arc::from(name);
         let topics = &mut self.response.topics;
-        let place = self.places.topics.entry((Arc::clone(&name), topic.topic_id));
-        *place.or_insert_with(|| {
+        let next = topics.len();
+        let at = self.places.as_mut().map_or(next, |places| {
+            *places.topics.entry((Arc::clone(&name), topic.topic_id)).or_insert(next)
+        });
+        if at == next {
             topics.push(ProduceTopicResponse {
                 name,
                 topic_id: topic.topic_id,
                 partitions: Vec::with_capacity(topic.partitions.len()),
             });
-            topics.len() - 1
-        })
+        }
+        at
     }
 
     fn note(
@@ -197,7 +201,11 @@ impl Run<'_> {
             Err(response) => (response, None),
         };
         self.failed |= response.error_code != ErrorCode::None.code();
-        let entry = *self.places.partitions.entry((topic, index)).or_insert(partitions.len());
+        let next = partitions.len();
+        let entry = self
+            .places
+            .as_mut()
+            .map_or(next, |places| *places.partitions.entry((topic, index)).or_insert(next));
         match partitions.get_mut(entry) {
             Some(known) => *known = response,
             None => partitions.push(response),
@@ -272,7 +280,7 @@ impl Run<'_> {
         refusal: &ProduceRefusal,
     ) -> Started {
         self.failed = true;
-        for topic in &request.topics {
+        for topic in request.topics.iter().filter(|topic| !topic.partitions.is_empty()) {
             let name = String::from_utf8_lossy(body.get(topic.name.clone()).unwrap_or_default());
             let at = self.response_topic(&name, topic);
             for partition in &topic.partitions {
@@ -330,25 +338,42 @@ fn look_first(request: &ProduceRequest, body: &[u8]) -> Result<(), ProduceRefusa
     Ok(())
 }
 
-/// The places of partitions that the request names again further on: the last one counts, the
-/// others are not written.
-fn superseded(request: &ProduceRequest, body: &[u8]) -> BTreeSet<usize> {
-    /// Name, id, partition and place.
-    type Named<'a> = (&'a [u8], Uuid, i32, usize);
-    let mut named: Vec<Named> = Vec::new();
-    for topic in &request.topics {
-        let name = body.get(topic.name.clone()).unwrap_or_default();
-        for partition in &topic.partitions {
-            named.push((name, topic.topic_id, partition.index, named.len()));
+/// What a request names more than once.
+#[derive(Default)]
+struct Repeats {
+    /// The places of partitions that it names again further on: the last one counts, the others
+    /// are not written.
+    superseded: BTreeSet<usize>,
+    /// Whether it names any topic or partition twice.
+    any: bool,
+}
+
+impl Repeats {
+    fn find(request: &ProduceRequest, body: &[u8]) -> Repeats {
+        /// Name and id, partition, its place, and that of the topic.
+        type Named<'a> = ((&'a [u8], Uuid), i32, usize, usize);
+        if let [topic] = &*request.topics
+            && topic.partitions.len() == 1
+        {
+            return Repeats::default();
         }
+        let mut named: Vec<Named> = Vec::new();
+        for (at, topic) in request.topics.iter().enumerate() {
+            let name = body.get(topic.name.clone()).unwrap_or_default();
+            for partition in &topic.partitions {
+                named.push(((name, topic.topic_id), partition.index, named.len(), at));
+            }
+        }
+        named.sort_unstable();
+        let mut repeats = Repeats::default();
+        for pair in named.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            if pair[0].1 == pair[1].1 {
+                repeats.superseded.insert(pair[0].2);
+            }
+            repeats.any |= pair[0].1 == pair[1].1 || pair[0].3 != pair[1].3;
+        }
+        repeats
     }
-    if named.len() < 2 {
-        return BTreeSet::new();
-    }
-    named.sort_unstable();
-    let same = |a: &Named, b: &Named| (a.0, a.1, a.2) == (b.0, b.1, b.2);
-    let pairs = named.windows(2).filter(|pair| same(&pair[0], &pair[1]));
-    pairs.map(|pair| pair[0].3).collect()
 }
 
 fn refused(index: i32, partition: &Partition, refusal: ProduceRefusal) -> ProducePartitionResponse {
