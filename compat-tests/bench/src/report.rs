@@ -152,7 +152,7 @@ How it is measured:
 - Broker CPU is that of the process with all its threads. MB are 1,000,000 bytes of record values.
 - Cells are median (least to most) of the rounds. A leg during which others took more than a tenth
   of the machine is run again; `*` marks cells where that did not help: do not trust them.
-- Whether an acknowledgement waits for fsync is set on the topic, the same on both brokers, and
-  said in the row. Gracchus waits by default, Kafka does not.
+- Each broker runs as it comes: **Gracchus acknowledges after fsync, Kafka from the page cache.** In
+  rows that say `from the page cache` or `after fsync` the topic sets it, the same on both.
 
 ";
