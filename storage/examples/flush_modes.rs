@@ -113,7 +113,7 @@ fn run(root: &Path, rounds: usize, case: &Case) -> Result<(), Failure> {
     };
     let open = |clean| {
         let syncer: Box<dyn Syncer> = match case.helpers {
-            0 => Box::new(InTurn),
+            0 => Box::new(InTurn::default()),
             helpers => Box::new(SyncPool::new(helpers)),
         };
         Flusher::open(disk.clone(), &dir, config, syncer, 1, clean)

@@ -356,7 +356,7 @@ impl Tasks for SimTasks {
     }
 
     fn syncer(&self) -> Box<dyn Syncer> {
-        Box::new(InTurn)
+        Box::new(InTurn::default())
     }
 
     fn parallel(&self, jobs: Vec<Box<dyn FnOnce() + Send>>) {

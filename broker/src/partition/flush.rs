@@ -159,17 +159,17 @@ impl Flusher {
         env.tasks.abort();
     }
 
-    /// Waits for the next group; syncs what was journalled meanwhile.
+    /// Waits for the next group; sees to it that what was journalled is synced meanwhile.
     async fn idle(&self, engine: &mut Engine, env: &Env) {
         let clock = &*env.clock;
         loop {
-            if !self.group.lock().partitions.is_empty() {
-                return;
-            }
             let due = match engine.tick(clock.wall_ms()) {
                 Ok(due) => due,
                 Err(error) => self.fail(env, &error),
             };
+            if !self.group.lock().partitions.is_empty() {
+                return;
+            }
             let Some(due_ms) = due else {
                 return self.wake.notified().await;
             };

@@ -47,7 +47,8 @@ impl World {
         let partition = Partition::new(0, 0, log, topic_id, settings, flusher);
         partition.become_leader(1, [0].into());
         let (config, dir) = (FlushConfig::default(), Path::new(DIR));
-        let opened = Engine::open(disk.shared(), dir, config, Box::new(InTurn), 1, false);
+        let opened =
+            Engine::open(disk.shared(), dir, config, Box::new(InTurn::default()), 1, false);
         World { disk, partition: Arc::new(partition), engine: opened.expect("an engine").0 }
     }
 

@@ -14,10 +14,14 @@ use super::batches;
 use super::format::{Context, GroupBuilder, SegmentKey};
 use super::journal::AppendError;
 use super::plan::{Job, Plan};
-use super::pool::{DirNames, Target};
+use super::pool::{DirNames, Synced, Target};
 use super::{
-    Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, sync_error,
+    Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, Settling,
+    sync_error,
 };
+
+/// How often to look whether background syncs have ended, where no group comes.
+const SETTLING_LOOK_MS: i64 = 5;
 
 impl Flusher {
     pub(super) fn commit(&mut self, group: &[Dirty], now_ms: i64) -> Result<(), FlushError> {
@@ -25,6 +29,7 @@ impl Flusher {
             return Ok(());
         }
         self.stats.groups += 1;
+        self.look_at_settling()?;
         let mut plan = Plan::of(&self.dir, &self.config, group);
         let mut voids = self.superseded_segments(&mut plan);
         let builder = self.read_small(&mut plan, now_ms)?;
@@ -48,7 +53,8 @@ impl Flusher {
             let of_log = self.on_disk.range(first..).take_while(|(key, _)| key.dir == *dir);
             for (key, _) in of_log.filter(|(key, _)| key.base_offset != *active) {
                 voids.insert(key.clone());
-                let Some(pending) = self.pending.get(key) else { continue };
+                let pending = self.pending.get(key).or_else(|| self.settling.files.get(key));
+                let Some(pending) = pending else { continue };
                 if !plan.direct.iter().any(|job| job.path == pending.path) {
                     plan.direct.push(Job::sync_only(key, &pending.file, &pending.path));
                 }
@@ -198,7 +204,7 @@ impl Flusher {
     ) -> Result<(u64, u64, Result<(), AppendError>), FlushError> {
         let bytes = group.len();
         if !self.journal()?.fits(bytes) {
-            self.settle(usize::MAX)?;
+            self.settle_all()?;
             self.mark(now_ms)?;
         }
         let sequence = self.journal()?.next_sequence();
@@ -216,7 +222,9 @@ impl Flusher {
 
     /// The first group that replay needs.
     fn oldest_needed(&self) -> Option<u64> {
-        self.by_age.first().map(|(sequence, _)| *sequence)
+        let pending = self.by_age.first().map(|(sequence, _)| *sequence);
+        let settling = self.settling.files.values().map(|file| file.first_sequence).min();
+        pending.into_iter().chain(settling).min()
     }
 
     /// Remembers that a group speaks of a segment up to the job's end, or to `end_min`.
@@ -282,39 +290,76 @@ impl Flusher {
         Ok(())
     }
 
-    /// Syncs up to `files` of the files that were journalled, those first that were first.
-    pub(super) fn settle(&mut self, files: usize) -> Result<(), FlushError> {
-        let keys: Vec<SegmentKey> =
-            self.by_age.iter().take(files).map(|(_, key)| key.clone()).collect();
-        let oldest: Vec<&Pending> = keys.iter().filter_map(|key| self.pending.get(key)).collect();
-        let handles: Vec<Target> = oldest.iter().map(|p| Target::File(p.file.clone())).collect();
-        let path = |at| oldest.get(at).map_or(Path::new(""), |p: &&Pending| &p.path);
-        self.syncer.sync(&handles).map_err(|(at, source)| sync_error(path(at), source))?;
-        self.stats.settled_files += keys.len() as u64;
-        for key in keys {
-            if let Some(pending) = self.pending.remove(&key) {
-                self.by_age.remove(&(pending.first_sequence, key));
-            }
+    /// Begins to sync up to `files` of the files that were journalled, those first that were first.
+    fn begin_settling(&mut self, files: usize) {
+        let mut targets = Vec::new();
+        while targets.len() < files
+            && let Some((_, key)) = self.by_age.pop_first()
+        {
+            let Some(pending) = self.pending.remove(&key) else { continue };
+            targets.push(Target::File(pending.file.clone()));
+            self.settling.paths.push(pending.path.clone());
+            self.settling.files.insert(key, pending);
+        }
+        self.syncer.begin(targets);
+    }
+
+    /// Takes note of background syncs that have ended.
+    fn look_at_settling(&mut self) -> Result<(), FlushError> {
+        if self.settling.goes_on()
+            && let Some(synced) = self.syncer.poll()
+        {
+            return self.end_settling(synced);
         }
         Ok(())
     }
 
-    /// One piece of background work; when the next falls due.
+    fn end_settling(&mut self, synced: Synced) -> Result<(), FlushError> {
+        let Settling { paths, .. } = std::mem::take(&mut self.settling);
+        synced.map_err(|(at, source)| {
+            sync_error(paths.get(at).map_or(Path::new(""), |path| path), source)
+        })?;
+        self.stats.settled_files += paths.len() as u64;
+        Ok(())
+    }
+
+    /// Syncs all files that were journalled.
+    pub(super) fn settle_all(&mut self) -> Result<(), FlushError> {
+        if self.settling.goes_on() {
+            let synced = self.syncer.wait();
+            self.end_settling(synced)?;
+        }
+        if !self.pending.is_empty() {
+            self.begin_settling(usize::MAX);
+            let synced = self.syncer.wait();
+            self.end_settling(synced)?;
+        }
+        Ok(())
+    }
+
+    /// What there is to do beside the groups; when to look again.
     pub(super) fn work(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
+        self.look_at_settling()?;
+        let soon_ms = now_ms.saturating_add(SETTLING_LOOK_MS);
+        if self.settling.goes_on() {
+            return Ok(Some(soon_ms));
+        }
         let due = |since_ms: i64| {
             let waited_ms = now_ms.saturating_sub(since_ms);
             // A clock that went back counts as due.
             !(0..self.config.settle_after_ms).contains(&waited_ms)
         };
-        let crowded = self.journal.as_ref().is_some_and(|journal| journal.is_crowded());
+        let of_files = self.config.settle_bytes_per_file.saturating_mul(self.pending.len() as u64);
+        let bytes_max = self.config.settle_bytes.max(of_files);
+        let crowded = self.journal.as_ref().is_some_and(|journal| journal.is_crowded(bytes_max));
         let oldest = self.by_age.first().and_then(|(_, key)| self.pending.get(key));
         if let Some(oldest) = oldest {
             let due_ms = oldest.since_ms.saturating_add(self.config.settle_after_ms);
             if !crowded && !due(oldest.since_ms) {
                 return Ok(self.fill_ahead(now_ms)?.or(Some(due_ms)));
             }
-            self.settle(self.config.settle_files.max(1))?;
-            return Ok(Some(now_ms));
+            self.begin_settling(self.config.settle_files.max(1));
+            return Ok(Some(soon_ms));
         }
         if self.on_disk.is_empty() {
             return self.fill_ahead(now_ms);
@@ -328,7 +373,7 @@ impl Flusher {
     /// Says in the journal that everything was settled: replay need not look at what is before. On
     /// a full disk that may have to wait.
     fn mark(&mut self, now_ms: i64) -> Result<(), FlushError> {
-        assert!(self.pending.is_empty(), "a mark would lose what is not settled");
+        assert!(self.unsettled() == 0, "a mark would lose what is not settled");
         match self.journal()?.mark() {
             Ok(()) => self.on_disk.clear(),
             Err(AppendError::Write(error)) if error.kind() == io::ErrorKind::StorageFull => {

@@ -94,10 +94,10 @@ impl Journal {
         self.place(padded(len)).is_some()
     }
 
-    /// Whether more than half of the ring is kept.
-    pub fn is_crowded(&self) -> bool {
-        self.kept.iter().map(|group| group.end - group.start).sum::<u64>()
-            > (self.size - RING_START) / 2
+    /// Whether groups of more than `bytes` are kept, or more than half of the ring is.
+    pub fn is_crowded(&self, bytes: u64) -> bool {
+        let kept: u64 = self.kept.iter().map(|group| group.end - group.start).sum();
+        kept > bytes.min((self.size - RING_START) / 2)
     }
 
     /// Where a group goes: behind the last one, but back to the start before the file grows.

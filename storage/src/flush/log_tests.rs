@@ -152,7 +152,7 @@ fn the_real_log_keeps_what_was_flushed() {
             ..FlushConfig::default()
         };
         let open = |disk: &SimDisk| {
-            let syncer = Box::new(InTurn);
+            let syncer = Box::new(InTurn::default());
             let (dir, secret) = (Path::new(DIR), u128::from(seed));
             Flusher::open(disk.shared(), dir, flush_config, syncer, secret, false).unwrap()
         };

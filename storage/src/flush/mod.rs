@@ -44,7 +44,7 @@ use thiserror::Error;
 pub use dirty::{Cuts, Dirty, DirtyFile};
 use format::{SegmentKey, Stamp};
 use journal::Journal;
-pub use pool::{InTurn, SyncPool, Syncer, Target};
+pub use pool::{InTurn, SyncPool, Synced, Syncer, Target};
 pub use replay::Replayed;
 use replay::{Found, ReplayError};
 
@@ -73,8 +73,12 @@ pub struct FlushConfig {
     pub journal_bytes_per_second: u64,
     /// When a journalled file's own sync falls due, in ms.
     pub settle_after_ms: i64,
-    /// Files that one [`Flusher::tick`] syncs: bounds how long a new group waits for it.
+    /// Files that are synced in the background at a time.
     pub settle_files: usize,
+    /// Journalled files' syncs fall due, too, when the journal holds so many bytes, and so many for
+    /// each of them. Synced late, a lot is written at once, and groups wait behind it at the disk.
+    pub settle_bytes: u64,
+    pub settle_bytes_per_file: u64,
 }
 
 impl Default for FlushConfig {
@@ -87,7 +91,9 @@ impl Default for FlushConfig {
             direct_files: 2,
             journal_bytes_per_second: 64 << 20,
             settle_after_ms: 2_000,
-            settle_files: 16,
+            settle_files: 64,
+            settle_bytes: 2 << 20,
+            settle_bytes_per_file: 64 << 10,
         }
     }
 }
@@ -134,6 +140,21 @@ struct Pending {
     since_ms: i64,
 }
 
+/// Files that are being synced in the background. What a group journals of them meanwhile makes
+/// them pending anew.
+#[derive(Default)]
+struct Settling {
+    files: BTreeMap<SegmentKey, Pending>,
+    /// In the order in which the syncer has them.
+    paths: Vec<PathBuf>,
+}
+
+impl Settling {
+    fn goes_on(&self) -> bool {
+        !self.paths.is_empty()
+    }
+}
+
 /// What groups on the disk say of a segment, also after it was settled.
 struct OnDisk {
     /// Position at which the last item ended.
@@ -154,6 +175,7 @@ pub struct Flusher {
     pending: BTreeMap<SegmentKey, Pending>,
     /// `pending` by its first group.
     by_age: BTreeSet<(u64, SegmentKey)>,
+    settling: Settling,
     on_disk: BTreeMap<SegmentKey, OnDisk>,
     /// Before this time the journal is not used: the disk was full.
     journal_paused_until_ms: i64,
@@ -190,6 +212,7 @@ impl Flusher {
             journal: None,
             pending: BTreeMap::new(),
             by_age: BTreeSet::new(),
+            settling: Settling::default(),
             on_disk: BTreeMap::new(),
             journal_paused_until_ms: i64::MIN,
             second_started_ms: i64::MIN,
@@ -248,10 +271,9 @@ impl Flusher {
         self.guarded(|flusher| flusher.commit(group, now_ms))
     }
 
-    /// Background work in small pieces: syncs what was journalled. To be called when no group
-    /// waits, and once after each group when they come without a break, so that the ring does not
-    /// fill up and make a group wait for all of it. Returns when to call again: at once for a time
-    /// that has come, `None` for no need.
+    /// Sees to it that what was journalled is synced, beside the groups. To be called after each
+    /// group, and when the time comes that it returns: at once for one that has come, `None` for
+    /// no need.
     pub fn tick(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
         self.guarded(|flusher| flusher.work(now_ms))
     }
@@ -260,7 +282,7 @@ impl Flusher {
     /// the marker is written.
     pub fn close(mut self) -> Result<(), FlushError> {
         self.guarded(|flusher| {
-            flusher.settle(usize::MAX)?;
+            flusher.settle_all()?;
             let path = flusher.dir.join(JOURNAL_FILE);
             flusher.journal = None;
             flusher.remove_journal(&path).map_err(|source| FlushError::Journal { path, source })
@@ -271,9 +293,9 @@ impl Flusher {
         self.stats
     }
 
-    /// Journalled files whose own sync is still to come.
+    /// Journalled files whose own sync is still to come, or to end.
     pub fn unsettled(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.settling.paths.len()
     }
 
     fn guarded<T>(

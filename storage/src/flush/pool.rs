@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -57,17 +58,48 @@ impl DirNames {
     }
 }
 
-/// Syncs all targets, in any order, or tells one that failed (by index) and its error.
+/// All are durable, or one that failed (by index) and its error.
+pub type Synced = Result<(), (usize, io::Error)>;
+
+/// Syncs all targets, in any order.
 pub trait Syncer: Send {
-    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)>;
+    fn sync(&self, targets: &[Target]) -> Synced;
+
+    /// Begins to sync all targets beside whatever else goes on. One such run at a time.
+    fn begin(&mut self, targets: Vec<Target>);
+
+    /// How the run that was begun ended; `None` as long as it goes on.
+    fn poll(&mut self) -> Option<Synced>;
+
+    /// Waits for the end of the run that was begun.
+    fn wait(&mut self) -> Synced;
 }
 
 /// One after the other, on the caller's thread.
-pub struct InTurn;
+#[derive(Default)]
+pub struct InTurn {
+    begun: Vec<Target>,
+    polled: bool,
+}
 
 impl Syncer for InTurn {
-    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)> {
+    fn sync(&self, targets: &[Target]) -> Synced {
         targets.iter().enumerate().try_for_each(|(at, target)| target.sync().map_err(|e| (at, e)))
+    }
+
+    fn begin(&mut self, targets: Vec<Target>) {
+        self.begun = targets;
+        self.polled = false;
+    }
+
+    /// As late as possible: what comes before the second look finds nothing synced.
+    fn poll(&mut self) -> Option<Synced> {
+        std::mem::replace(&mut self.polled, true).then(|| self.wait())
+    }
+
+    fn wait(&mut self) -> Synced {
+        let targets = std::mem::take(&mut self.begun);
+        self.sync(&targets)
     }
 }
 
@@ -126,6 +158,35 @@ pub struct SyncPool {
     threads: Vec<JoinHandle<()>>,
     /// One batch at a time.
     calls: Mutex<()>,
+    /// Made when it is needed first.
+    background: Option<Background>,
+}
+
+/// A thread for runs that nobody waits for, with helpers of its own: a group never queues behind
+/// them.
+struct Background {
+    work: SyncSender<Vec<Target>>,
+    ends: Receiver<Synced>,
+    thread: JoinHandle<()>,
+}
+
+impl Background {
+    /// `None` where the machine refuses a thread.
+    fn start(helpers: usize) -> Option<Background> {
+        let (work, targets) = sync_channel::<Vec<Target>>(1);
+        let (end, ends) = sync_channel(1);
+        let body = move || {
+            let pool = SyncPool::new(helpers);
+            // It ends with the sender, or when nobody wants the result.
+            while let Ok(targets) = targets.recv() {
+                if end.send(pool.sync(&targets)).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("settle".into()).spawn(body).ok()?;
+        Some(Background { work, ends, thread })
+    }
 }
 
 impl SyncPool {
@@ -139,14 +200,19 @@ impl SyncPool {
             std::thread::Builder::new().name(name).spawn(move || shared.serve()).ok()
         };
         let threads = (0..helpers).filter_map(spawn).collect();
-        SyncPool { shared, threads, calls: Mutex::new(()) }
+        SyncPool { shared, threads, calls: Mutex::new(()), background: None }
     }
 }
 
+/// What became of a run whose thread is not there any more.
+fn lost() -> Synced {
+    Err((0, io::Error::other("the thread that syncs in the background is gone")))
+}
+
 impl Syncer for SyncPool {
-    fn sync(&self, targets: &[Target]) -> Result<(), (usize, io::Error)> {
+    fn sync(&self, targets: &[Target]) -> Synced {
         if targets.len() < 2 || self.threads.is_empty() {
-            return InTurn.sync(targets);
+            return InTurn::default().sync(targets);
         }
         let _call = self.calls.lock();
         let mut queue = self.shared.queue.lock();
@@ -160,10 +226,38 @@ impl Syncer for SyncPool {
         }
         queue.failed.take().map_or(Ok(()), Err)
     }
+
+    fn begin(&mut self, targets: Vec<Target>) {
+        if self.background.is_none() {
+            self.background = Background::start(self.threads.len());
+        }
+        if let Some(background) = &self.background {
+            // Its thread waits for work, or is gone, which the next look finds out.
+            let _ = background.work.send(targets);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Synced> {
+        let Some(background) = &self.background else { return Some(lost()) };
+        match background.ends.try_recv() {
+            Ok(end) => Some(end),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(lost()),
+        }
+    }
+
+    fn wait(&mut self) -> Synced {
+        let background = self.background.as_ref();
+        background.and_then(|background| background.ends.recv().ok()).unwrap_or_else(lost)
+    }
 }
 
 impl Drop for SyncPool {
     fn drop(&mut self) {
+        if let Some(Background { work, ends, thread }) = self.background.take() {
+            drop((work, ends));
+            let _ = thread.join();
+        }
         self.shared.queue.lock().stop = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {

@@ -22,7 +22,7 @@ fn small_config() -> FlushConfig {
 
 fn open_as(disk: &SimDisk, config: FlushConfig, clean: bool) -> (Flusher, Replayed) {
     let dir = Path::new(DIR);
-    Flusher::open(disk.shared(), dir, config, Box::new(InTurn), 42, clean).unwrap()
+    Flusher::open(disk.shared(), dir, config, Box::new(InTurn::default()), 42, clean).unwrap()
 }
 
 fn open(disk: &SimDisk) -> Flusher {
@@ -140,36 +140,72 @@ fn the_journal_is_made_on_first_need_and_grows_in_steps() {
     }
     assert_eq!(len(&disk, &path), (32 << 10) + format::RING_START);
     // Settled, it starts over.
-    while flusher.tick(5_000).unwrap() == Some(5_000) {}
+    settle(&mut flusher, 5_000);
     for _ in 0..9 {
         flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
-        flusher.settle(usize::MAX).unwrap();
+        flusher.settle_all().unwrap();
         while flusher.tick(0).unwrap() == Some(0) {}
     }
     assert_eq!(len(&disk, &path), (32 << 10) + format::RING_START);
 }
 
+/// Lets all background work that is due be done.
+fn settle(flusher: &mut Flusher, now_ms: i64) {
+    let is_soon = |due: Option<i64>| due.is_some_and(|due_ms| due_ms <= now_ms + 5);
+    while is_soon(flusher.tick(now_ms).unwrap()) {}
+}
+
 #[test]
-fn journalled_files_are_settled_when_due_in_small_steps() {
+fn journalled_files_are_settled_when_due() {
     let disk = strict();
     let mut logs = logs(&disk, 40);
-    let mut flusher = open(&disk);
+    let config = FlushConfig { settle_files: 16, ..small_config() };
+    let mut flusher = open_as(&disk, config, false).0;
     flusher.flush(&append_all(&mut logs, 100), 1_000).unwrap();
     assert_eq!(flusher.unsettled(), 40);
     while flusher.tick(1_500).unwrap() == Some(1_500) {} // The journal grows by a step.
     assert_eq!(flusher.tick(1_500).unwrap(), Some(3_000));
     assert_eq!(flusher.unsettled(), 40);
-    assert_eq!(flusher.tick(3_000).unwrap(), Some(3_000), "more to do at once");
-    assert_eq!(flusher.unsettled(), 24);
+    // Begun, under way, done and the next begun.
+    for settled in [0, 0, 16] {
+        assert_eq!(flusher.tick(3_000).unwrap(), Some(3_005), "more to do soon");
+        assert_eq!(
+            (flusher.unsettled(), flusher.stats().settled_files),
+            (40 - settled as usize, settled)
+        );
+    }
     // A file that is synced directly needs no settling.
     flusher.flush(&append_all(&mut logs[38..], 100), 3_000).unwrap();
-    assert_eq!(flusher.unsettled(), 22);
-    while flusher.tick(3_000).unwrap() == Some(3_000) {}
-    assert_eq!(flusher.unsettled(), 0);
+    settle(&mut flusher, 3_000);
+    assert_eq!((flusher.unsettled(), flusher.stats().settled_files), (0, 38));
     assert_eq!(flusher.tick(9_000).unwrap(), None);
     // The mark says that nothing is needed: replay has nothing to do.
     let (_, replayed) = open_as(&disk.crash(), small_config(), false);
     assert_eq!((replayed.groups, replayed.restored.len()), (1, 0));
+}
+
+/// Settled files after so many groups of three files, 1,000 bytes each, all at one time.
+#[track_caller]
+fn check_settled_early(settle_bytes: u64, settle_bytes_per_file: u64, want: std::ops::Range<u64>) {
+    let disk = strict();
+    let mut logs = logs(&disk, 3);
+    let config = FlushConfig { settle_bytes, settle_bytes_per_file, ..small_config() };
+    let mut flusher = open_as(&disk, config, false).0;
+    for _ in 0..10 {
+        flusher.flush(&append_all(&mut logs, 1_000), 0).unwrap();
+        flusher.tick(0).unwrap();
+    }
+    let settled = flusher.stats().settled_files;
+    assert!(want.contains(&settled), "{settled}");
+}
+
+#[test]
+fn what_gathers_fast_is_settled_early() {
+    check_settled_early(10_000, 0, 3..16);
+    check_settled_early(100_000, 0, 0..1);
+    // Many files are worth a longer wait.
+    check_settled_early(10_000, 30_000, 0..1);
+    check_settled_early(0, 1_000, 9..30);
 }
 
 #[test]
@@ -349,7 +385,8 @@ fn a_journal_of_a_newer_version_is_refused() {
     write_atomic(&disk, &path, &bytes).unwrap();
     let dir = Path::new(DIR);
     let result =
-        Flusher::open(disk.shared(), dir, small_config(), Box::new(InTurn), 1, false).map(drop);
+        Flusher::open(disk.shared(), dir, small_config(), Box::new(InTurn::default()), 1, false)
+            .map(drop);
     assert!(matches!(result, Err(FlushError::TooNew { version: 9, .. })));
 }
 
@@ -414,4 +451,58 @@ fn the_pool_syncs_all_and_reports_a_failure() {
     assert_eq!((at, error.raw_os_error()), (7, Some(5)));
     disk.clear_faults();
     pool.sync(&files).unwrap();
+}
+
+#[test]
+fn the_pool_syncs_in_the_background_and_reports_a_failure() {
+    let disk = strict();
+    let logs = logs(&disk, 20);
+    let files: Vec<_> = logs.iter().map(|log| Target::File(log.file.clone())).collect();
+    let mut pool = SyncPool::new(3);
+    for _ in 0..2 {
+        let before = disk.stats().syncs;
+        pool.begin(files.clone());
+        pool.sync(&files[..2]).unwrap();
+        pool.wait().unwrap();
+        assert_eq!(disk.stats().syncs - before, 22);
+        assert!(pool.poll().is_none(), "nothing was begun");
+    }
+    disk.inject(Fault::io(FaultOp::Sync, "t-7/"));
+    pool.begin(files);
+    let failed = loop {
+        match pool.poll() {
+            Some(synced) => break synced.unwrap_err(),
+            None => std::thread::yield_now(),
+        }
+    };
+    assert_eq!((failed.0, failed.1.raw_os_error()), (7, Some(5)));
+}
+
+#[test]
+fn what_is_settled_in_the_background_is_still_in_the_journal() {
+    let disk = strict();
+    let (mut logs, mut flusher) = (logs(&disk, 5), open(&disk));
+    flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
+    flusher.tick(5_000).unwrap();
+    // Begun, not done: nothing may take the items' place, whatever comes meanwhile.
+    assert_eq!(flusher.unsettled(), 5);
+    flusher.flush(&append_all(&mut logs[..4], 100), 5_000).unwrap();
+    let disk = disk.crash();
+    let (_, replayed) = open_as(&disk, small_config(), false);
+    assert_eq!(replayed.restored.len(), 5);
+    assert!(logs.iter().all(|log| len(&disk, &log.path) == log.len));
+}
+
+#[test]
+fn a_failed_background_sync_is_the_end() {
+    let disk = strict();
+    let (mut logs, mut flusher) = (logs(&disk, 5), open(&disk));
+    flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
+    disk.inject(Fault::io(FaultOp::Sync, "t-3/").nth(0));
+    assert_eq!(flusher.tick(5_000).unwrap(), Some(5_005));
+    flusher.flush(&append_all(&mut logs, 100), 5_000).unwrap();
+    let result = flusher.flush(&append_all(&mut logs, 100), 5_001);
+    let Err(FlushError::Sync { path, .. }) = result else { panic!("{result:?}") };
+    assert!(path.starts_with(Path::new(DIR).join("t-3")));
+    assert!(matches!(flusher.tick(5_001), Err(FlushError::Failed)));
 }

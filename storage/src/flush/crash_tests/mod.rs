@@ -112,10 +112,12 @@ impl World {
             journal_bytes_per_second: self.random.pick(&[20_000, 1 << 30]),
             settle_after_ms: self.random.pick(&[0, 30, 300]),
             settle_files: self.random.pick(&[1, 3]),
+            settle_bytes: self.random.pick(&[2_000, 1 << 20]),
+            settle_bytes_per_file: 0,
         };
         let secret = u128::from(self.random.below(u64::MAX));
         let disk = self.disk.shared();
-        Flusher::open(disk, Path::new(DIR), config, Box::new(InTurn), secret, false)
+        Flusher::open(disk, Path::new(DIR), config, Box::new(InTurn::default()), secret, false)
     }
 
     /// One thing a broker does to some log.
