@@ -10,7 +10,7 @@ use protocol_compat::batch::{BatchHeader, HEADER_LEN};
 
 use super::Log;
 use super::append::{CONTROL_MAX, marker_of};
-use super::index::{Entries, Entry, OffsetEntry, entries_in, read_entry, read_exact, search_file};
+use super::index::{Entries, Entry, OffsetEntry, entries_in, read_entry, read_exact};
 use super::names::Kind;
 use super::recover::Recovered;
 use super::roll::spans;
@@ -28,9 +28,11 @@ const READ_ENTRIES: usize = 8192;
 /// Where a segment's indexes can be trusted up to.
 pub(super) struct Prefix {
     offset_entries: usize,
-    last: OffsetEntry,
+    last: Option<OffsetEntry>,
     time_entries: usize,
     last_time: Option<TimeEntry>,
+    /// The files lack nothing: the batches that follow get no entries.
+    is_whole: bool,
 }
 
 /// How far index files are believed.
@@ -52,8 +54,8 @@ impl Trust {
 impl Prefix {
     /// The state up to the batch of the last entry, which is scanned again.
     fn begin(self, state: &mut State, base_offset: i64) {
-        state.size = u64::from(self.last.position);
-        state.offsets = Entries::after(self.offset_entries, Some(self.last));
+        state.size = self.last.map_or(0, |last| u64::from(last.position));
+        state.offsets = Entries::after(self.offset_entries, self.last);
         state.times = Entries::after(self.time_entries, self.last_time);
         if let Some(time) = self.last_time {
             let offset = base_offset + i64::from(time.relative);
@@ -87,6 +89,8 @@ impl Log {
     ) -> Result<(), ScanError> {
         let base_offset = segment.base_offset;
         let mut state = State::empty(base_offset);
+        let is_indexed = prefix.as_ref().is_some_and(|prefix| prefix.is_whole);
+        let interval = if is_indexed { u32::MAX } else { self.config.index_interval_bytes };
         if let Some(prefix) = prefix {
             prefix.begin(&mut state, base_offset);
         }
@@ -104,8 +108,12 @@ impl Log {
             if let Err(error) = check(&mut scan, &batch) {
                 break Err(error);
             }
-            state.note(base_offset, &batch.header, self.config.index_interval_bytes);
+            state.note(base_offset, &batch.header, interval);
         };
+        if is_indexed {
+            // As in Kafka, what comes now is counted anew.
+            state.since_index = 0;
+        }
         let aborted = segment.state.write().aborted.take();
         *segment.state.write() = State { aborted, ..state };
         result
@@ -128,7 +136,11 @@ impl Log {
             })
         };
         match load() {
-            Ok(()) => Ok(Some(segment.state.read().next_offset)),
+            Ok(()) => {
+                let state = segment.state.read();
+                let last = state.times.last().map_or(-1, |last| i64::from(last.relative));
+                Ok(Some(state.next_offset).filter(|next| segment.base_offset + last < *next))
+            }
             Err(ScanError::Bad { .. }) => Ok(None),
             Err(error) => Err(segment.scan_error(error)),
         }
@@ -190,25 +202,30 @@ pub(super) fn trusted_prefix(
             rising_offsets(&*index, offsets, below.unwrap_or(u32::MAX), end)?
         }
     };
-    let Some(last) = last.filter(|last| u64::from(last.position) < end) else { return Ok(None) };
-    if !is_entry_of(file, segment.base_offset, last)? {
+    let is_whole = matches!(trust, Trust::Closed);
+    let is_sound = match last {
+        Some(last) => {
+            u64::from(last.position) < end && is_entry_of(file, segment.base_offset, last)?
+        }
+        None => is_whole,
+    };
+    if !is_sound {
         return Ok(None);
     }
     let Some(index) = open(Kind::TimeIndex)? else { return Ok(None) };
     let (time_entries, last_time) = match trust {
         // The very last one may be of a later batch than the offset index knows.
-        Trust::Closed => {
-            let entries = entries_in::<TimeEntry>(&*index)?;
-            search_file(&*index, entries, |entry: &TimeEntry| entry.relative <= last.relative)?
+        Trust::Closed => last_entry(&*index)?,
+        Trust::Below { times, .. } => {
+            rising_times(&*index, times, last.map_or(0, |last| last.relative))?
         }
-        Trust::Below { times, .. } => rising_times(&*index, times, last.relative)?,
     };
-    Ok(Some(Prefix { offset_entries, last, time_entries, last_time }))
+    Ok(Some(Prefix { offset_entries, last, time_entries, last_time, is_whole }))
 }
 
-/// The last entry of a file, and its number.
-fn last_entry(index: &dyn File) -> io::Result<(usize, Option<OffsetEntry>)> {
-    let entries = entries_in::<OffsetEntry>(index)?;
+/// The last entry of a file, and how many there are.
+fn last_entry<E: Entry>(index: &dyn File) -> io::Result<(usize, Option<E>)> {
+    let entries = entries_in::<E>(index)?;
     let last = entries.checked_sub(1).map(|last| read_entry(index, last)).transpose()?;
     Ok((entries, last))
 }

@@ -110,3 +110,19 @@ fn preallocated_indexes_are_read() {
         assert!(rig.bytes("00000000000000000016.index").len() <= 24);
     }
 }
+
+/// Bytes between index entries are counted anew after a start, and the time of the stop stays.
+#[test]
+fn a_segment_that_goes_on_after_a_stop() {
+    let mut rig = Rig::new(LogConfig { index_interval_bytes: 100, ..LogConfig::default() });
+    for stage in [&[0, 10][..], &[5, 20, 30], &[30, 1]] {
+        for late in stage {
+            rig.append(timed(&[NOW, NOW + late], Codec::None));
+        }
+        rig.restart();
+        assert!(rig.report.clean);
+    }
+    check(&rig.bytes("00000000000000000000.index"), 8, &["0000000900000134"]);
+    let time_index = ["0000018bcfe5680a00000003", "0000018bcfe5681e00000009"];
+    check(&rig.bytes("00000000000000000000.timeindex"), 12, &time_index);
+}
