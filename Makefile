@@ -48,10 +48,10 @@ else
 	@echo 'compat-tests: no suite yet'
 endif
 
-oracle: ## Compare with a live Apache Kafka; RECORD=1 records its answers anew (mvn, Java)
+oracle: ## Compare with a live Apache Kafka; RECORD=1 records answers and files anew (mvn, Java)
 	@$(TEST) cargo build --bin gracchus
 	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) compat-tests/oracle.sh \
-		cargo test -p compat-tests --test differ -- --nocapture
+		cargo test -p compat-tests --test differ --test on_disk --no-fail-fast -- --nocapture
 
 suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write the pages
 	@$(BUILD) cargo build --release --bin gracchus

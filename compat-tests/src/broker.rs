@@ -280,17 +280,17 @@ fn binary() -> PathBuf {
     path
 }
 
-fn free_ports() -> [u16; 3] {
+pub(crate) fn free_ports() -> [u16; 3] {
     let sockets = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("no free port"));
     sockets.map(|socket| socket.local_addr().expect("a bound socket has an address").port())
 }
 
 /// A shell that outlives this process by a moment: it kills the broker and removes the directory
 /// when the pipe to it closes, however this process ended. A static broker is never dropped.
-struct Warden(ChildStdin);
+pub(crate) struct Warden(ChildStdin);
 
 impl Warden {
-    fn new(home: &Path) -> Warden {
+    pub(crate) fn new(home: &Path) -> Warden {
         const SCRIPT: &str = "pid=; while read -r line; do pid=$line; done; \
              [ -z \"$pid\" ] || kill -9 \"$pid\"; rm -rf \"$0\"";
         let mut shell = Command::new("sh");
@@ -302,7 +302,7 @@ impl Warden {
     }
 
     /// From now on `pid` is the process to end, or none.
-    fn guard(&mut self, pid: Option<u32>) {
+    pub(crate) fn guard(&mut self, pid: Option<u32>) {
         let line = pid.map_or_else(String::new, |pid| pid.to_string());
         writeln!(self.0, "{line}").expect("the warden is gone");
     }

@@ -23,7 +23,10 @@ type Read<T> = Result<T, Bad>;
 
 /// Bytes as a value.
 pub fn hex(bytes: &[u8]) -> Value {
-    json!({ "hex": bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |half: u8| char::from(DIGITS[usize::from(half)]);
+    let text: String = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    json!({ "hex": text })
 }
 
 /// The bytes of a value, if it stands for some.
@@ -35,8 +38,12 @@ pub fn bytes_of(value: &Value) -> Option<Vec<u8>> {
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+    let half = |digit: u8| char::from(digit).to_digit(16).map(|half| half as u8);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some(half(*high)? << 4 | half(*low)?),
+        _ => None,
+    };
+    text.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// The header of a request.

@@ -1,5 +1,10 @@
 //! What the cases left on the disks of two brokers: segments, indexes and checkpoints of the same
-//! topics, read by a reader of its own. For a live Kafka only, whose data directory is at hand.
+//! topics, read by a reader of its own. Of a broker that was stopped also what it leaves for its
+//! next start: the files' names, producer snapshots (`disk/snapshot.rs`) and the files of the log
+//! directory (`disk/directory.rs`).
+
+mod directory;
+mod snapshot;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,16 +20,30 @@ const MOVING: &str = "a-retention-";
 
 /// What lies in each partition's directory under `data` that belongs to a case's first run.
 pub fn look(data: &Path) -> Seen {
+    look_at(data, false)
+}
+
+fn look_at(data: &Path, stopped: bool) -> Seen {
     let mut seen = Seen::new();
     for entry in std::fs::read_dir(data).expect("a data directory").flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_deleted = name.ends_with("-delete") || name.ends_with("-stray");
         if name.starts_with("a-") && !name.starts_with(MOVING) && !is_deleted {
-            seen.insert(format!("disk/{name}"), partition(&entry.path()));
+            seen.insert(format!("disk/{name}"), partition(&entry.path(), stopped));
         }
     }
     seen
 }
+
+/// The same of a broker that was stopped, and all that it left.
+pub fn look_stopped(data: &Path) -> Seen {
+    let mut seen = look_at(data, true);
+    seen.insert("disk".to_owned(), directory::look(data));
+    seen
+}
+
+/// The names of the partitions whose brokers compress anew end so.
+pub const ANEW: &str = "anew-0";
 
 /// Leaves only the directories that both have: topics of cases with more runs, or that are being
 /// deleted, are on one side only.
@@ -33,7 +52,7 @@ pub fn common(kafka: &mut Seen, ours: &mut Seen) {
     ours.retain(|name, _| kafka.contains_key(name));
 }
 
-fn partition(dir: &Path) -> Map<String, Value> {
+fn partition(dir: &Path, stopped: bool) -> Map<String, Value> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let files = entries.map(|entry| {
         (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()))
@@ -42,6 +61,10 @@ fn partition(dir: &Path) -> Map<String, Value> {
         files.filter_map(|(name, bytes)| Some((name, bytes.ok()?))).collect();
     let mut rules = Rules::new("a-", "a-");
     let mut out = Map::new();
+    if stopped {
+        out.insert("files".to_owned(), directory::names(files.keys()));
+    }
+    let are_sizes_given = stopped && !dir.to_string_lossy().ends_with(ANEW);
     let has_records = files.iter().any(|(name, bytes)| name.ends_with(".log") && !bytes.is_empty());
     for (name, bytes) in &files {
         let Some((base, kind)) = name.rsplit_once('.') else {
@@ -64,14 +87,20 @@ fn partition(dir: &Path) -> Map<String, Value> {
             "log" => {
                 out.insert(name.clone(), rules.apply("records", &batches(base)));
             }
-            "index" if is_plain(&batches(base)) => {
+            "index" if are_sizes_given || is_plain(&batches(base)) => {
                 drop(out.insert(name.clone(), entries_of(bytes, 4)))
             }
             "timeindex" => {
                 out.insert(name.clone(), rules.apply("InOrder", &entries_of(bytes, 8)));
             }
+            "metadata" if stopped => {
+                out.insert(name.clone(), directory::partition_metadata(bytes));
+            }
             "metadata" => {
                 out.insert(name.clone(), json!("there"));
+            }
+            "snapshot" if stopped => {
+                out.insert(name.clone(), rules.apply("InOrder", &snapshot::parse(bytes)));
             }
             _ => {}
         }
