@@ -4,7 +4,7 @@
 //! can queue while the metadata is read; partitions are opened while others serve already.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 use kraft::controller::RegisterBroker;
@@ -29,6 +29,7 @@ use crate::loggers::{Apply, Loggers};
 use crate::metrics::NodeMetrics;
 use crate::net::listener::{Bound, Connections, accept};
 use crate::node::Node;
+use crate::partition::Partition;
 use crate::partition::table::PartitionTable;
 use crate::producer_ids::ProducerIds;
 use crate::progress::{Phase, Progress};
@@ -134,13 +135,7 @@ impl Running {
         let _ = housekeeper_done.await;
         let partitions = node.partitions.all();
         let mut clean = engines.len() == node.dirs.dirs().len();
-        for partition in &partitions {
-            if let Err(error) = partition.close() {
-                tracing::error!(partition = %partition.tp, %error, "not closed cleanly");
-                partition.note_failed_sync();
-                clean = false;
-            }
-        }
+        clean &= close_all(&node.env, &partitions);
         for engine in engines {
             if let Err(error) = engine.close() {
                 tracing::error!(%error, "not stopped cleanly");
@@ -159,6 +154,25 @@ impl Running {
         tracing::info!(partitions = partitions.len(), "stopped");
         true
     }
+}
+
+/// Closes the partitions side by side: each waits for several syncs, and whoever stops a broker has
+/// little patience (containers are killed after ten seconds). False if one did not close cleanly.
+fn close_all(env: &Env, partitions: &[Arc<Partition>]) -> bool {
+    let clean = Arc::new(AtomicBool::new(true));
+    let close = |partition: &Arc<Partition>| {
+        let (partition, clean) = (Arc::clone(partition), Arc::clone(&clean));
+        let job = move || {
+            if let Err(error) = partition.close() {
+                tracing::error!(partition = %partition.tp, %error, "not closed cleanly");
+                partition.note_failed_sync();
+                clean.store(false, Ordering::Release);
+            }
+        };
+        Box::new(job) as Box<dyn FnOnce() + Send>
+    };
+    env.tasks.parallel(partitions.iter().map(close).collect());
+    clean.load(Ordering::Acquire)
 }
 
 /// What this version cannot do is refused, rather than done half.

@@ -1,5 +1,7 @@
 //! What a restart must keep, after a clean stop and after kill -9.
 
+use std::time::{Duration, Instant};
+
 use compat_tests::broker::Broker;
 use compat_tests::client::{self, Admin, Got, PATIENCE, Rec, Sender};
 use rdkafka::Offset;
@@ -239,4 +241,25 @@ fn stop_is_quick_with_clients_connected() {
     let started = std::time::Instant::now();
     broker.stop();
     assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+/// Containers are killed ten seconds after they were asked to stop.
+#[test]
+fn stop_with_many_partitions_is_quick() {
+    const PARTITIONS: i32 = 500;
+    let Some(mut broker) = Broker::restartable(&[]) else { return };
+    let topic = Admin::new(&broker.bootstrap).topic(PARTITIONS, &[]);
+    let sender = Sender::new(&broker.bootstrap, &[]);
+    for partition in 0..PARTITIONS {
+        sender.send(&Rec::to(&topic).partition(partition).value("v")).expect("queued");
+    }
+    sender.arrive();
+    let asked = Instant::now();
+    broker.stop();
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(10), "stopping took {took:?}");
+    broker.resume();
+    for partition in [0, PARTITIONS - 1] {
+        assert_eq!(client::watermarks(&broker.bootstrap, &topic, partition), (0, 1));
+    }
 }

@@ -23,7 +23,7 @@ use super::{
 /// Threads that sync files beside each flusher.
 const SYNC_THREADS: usize = 3;
 
-/// Jobs of a start wait for the disk more than they compute.
+/// Jobs of a start and of a stop wait for the disk more than they compute.
 const WORKERS_MIN: usize = 8;
 
 /// How many connections the kernel may hold before they are accepted.
