@@ -20,8 +20,8 @@ RESULTS := compat-tests/bench/results.json
 SUM := awk '{ print; fflush() } $$1 == "test" && $$2 == "result:" { ok += $$4; bad += $$6; off += $$8 } \
 	END { printf "all tests: %d passed, %d failed, %d ignored\n", ok, bad, off }'
 
-.PHONY: help run build test swarm test-unit test-compat oracle suites bench bench-page gates \
-	fmt-check lint clean
+.PHONY: help run build test swarm test-unit test-compat oracle suites suites-gate bench \
+	bench-page gates fmt-check lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,7 @@ build: ## Build the broker: target/release/gracchus
 
 test: ## Run all tests, the ones with real clients and the gates last
 	@{ $(MAKE) --no-print-directory test-unit; $(MAKE) --no-print-directory test-compat; \
+		$(MAKE) --no-print-directory suites-gate; \
 		$(MAKE) --no-print-directory gates; } | $(SUM)
 
 test-unit: ## Run the tests of our own crates
@@ -56,6 +57,11 @@ oracle: ## Compare with a live Apache Kafka; RECORD=1 records answers and files 
 suites: ## Run the clients' own suites on Gracchus and on Apache Kafka, write the pages
 	@$(BUILD) cargo build --release --bin gracchus
 	@compat-tests/suites/run.sh $(SUITES)
+
+suites-gate: ## Run the quick part of librdkafka's own tests against the built broker
+	@$(TEST) cargo build --bin gracchus
+	@GRACCHUS_BIN=$(abspath $(TARGET))/debug/gracchus $(TEST) compat-tests/suites/gate.sh \
+		gracchus $(abspath $(TARGET))/suites
 
 swarm: ## Run SEEDS=1000 simulated brokers with faults, from seed FIRST=0 on
 	@GRACCHUS_SEEDS=$(or $(SEEDS),1000) GRACCHUS_FIRST_SEED=$(or $(FIRST),0) \

@@ -50,6 +50,8 @@ have_libclang() {
     [ -n "$lib" ] && [ -n "$headers" ]
 }
 
+have_header() { first_of "/usr/include/$1" "/usr/local/include/$1" >/dev/null; }
+
 wants_system_rocksdb() { [ "${GRACCHUS_BUNDLED_ROCKSDB:-0}" != 1 ]; }
 
 # What is missing, as Debian packages; one a line.
@@ -63,6 +65,9 @@ missing_packages() {
     fi
     if [ "$purpose" = test ]; then
         have cmake || echo cmake
+        # librdkafka's test runner is built with the codecs of the system.
+        have_header zlib.h || echo zlib1g-dev
+        have_header zstd.h || echo libzstd-dev
         # The gates count instructions and system calls.
         have valgrind || echo valgrind
         have strace || echo strace

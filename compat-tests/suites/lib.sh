@@ -36,28 +36,38 @@ result() {
 # done_before TEST: whether it has a result, so that a run that was cut off goes on.
 done_before() { [ -e "$result_file" ] && cut -f1 "$result_file" | grep -qxF -- "$1"; }
 
-# Apache Kafka's jars, its tools as scripts, in $cache/kafka-VERSION.
-kafka_home=$cache/kafka-$kafka_version
-fetch_kafka() {
-    [ -e "$kafka_home/fetched" ] && return
+# fetch_jars DIR GROUP:ARTIFACT:VERSION[:CLASSIFIER]...: jars and what they need, in DIR/libs.
+fetch_jars() {
+    local home=$1 part rows="" group artifact release classifier
+    shift
+    [ -d "$home/libs" ] && return
     want java mvn
-    mkdir -p "$kafka_home/bin"
-    local artifact rows=""
-    for artifact in kafka_2.13 kafka-tools kafka-streams; do
-        rows+="<dependency><groupId>org.apache.kafka</groupId><artifactId>$artifact</artifactId>"
-        rows+="<version>$kafka_version</version></dependency>"
+    mkdir -p "$home"
+    for part; do
+        IFS=: read -r group artifact release classifier <<<"$part"
+        rows+="<dependency><groupId>$group</groupId><artifactId>$artifact</artifactId>"
+        rows+="<version>$release</version>"
+        rows+="${classifier:+<classifier>$classifier</classifier>}</dependency>"
     done
-    for artifact in log4j-core log4j-slf4j-impl; do
-        rows+="<dependency><groupId>org.apache.logging.log4j</groupId>"
-        rows+="<artifactId>$artifact</artifactId><version>2.25.1</version></dependency>"
-    done
-    cat >"$kafka_home/pom.xml" <<POM
+    cat >"$home/pom.xml" <<POM
 <project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>suites</groupId><artifactId>suites</artifactId><version>1</version>
 <dependencies>$rows</dependencies></project>
 POM
-    mvn -q -B -f "$kafka_home/pom.xml" dependency:copy-dependencies \
-        "-DoutputDirectory=$kafka_home/libs" >&2 || die "Maven did not fetch Kafka"
+    mvn -q -B -f "$home/pom.xml" dependency:copy-dependencies \
+        "-DoutputDirectory=$home/libs.new" >&2 || die "Maven did not fetch $*"
+    mv "$home/libs.new" "$home/libs"
+}
+
+# Apache Kafka's jars, its tools as scripts, in $cache/kafka-VERSION.
+kafka_home=$cache/kafka-$kafka_version
+fetch_kafka() {
+    [ -e "$kafka_home/fetched" ] && return
+    local of=org.apache.kafka logging=org.apache.logging.log4j
+    fetch_jars "$kafka_home" "$of:kafka_2.13:$kafka_version" "$of:kafka-tools:$kafka_version" \
+        "$of:kafka-streams:$kafka_version" "$logging:log4j-core:2.25.1" \
+        "$logging:log4j-slf4j-impl:2.25.1"
+    mkdir -p "$kafka_home/bin"
     cat >"$kafka_home/log4j2.xml" <<'XML'
 <Configuration><Appenders><Console name="out" target="SYSTEM_ERR"/></Appenders>
 <Loggers><Root level="WARN"><AppenderRef ref="out"/></Root></Loggers></Configuration>
@@ -129,7 +139,7 @@ broker_up() {
     "start_$peer" "$file"
     trap broker_down EXIT
     trap 'exit 1' INT TERM
-    for _ in $(seq 300); do
+    for _ in $(seq 900); do
         is_free "$port" || break
         kill -0 "$broker_pid" 2>/dev/null || break
         sleep 0.2

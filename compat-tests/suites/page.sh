@@ -8,7 +8,8 @@ titles="librdkafka:librdkafka's test runner
 franz:franz-go, pkg/kgo
 rust-rdkafka:rust-rdkafka
 kafka-python:kafka-python, integration tests
-kafka-tools:Apache Kafka's verifiable tools"
+kafka-tools:Apache Kafka's verifiable tools
+streams:Kafka Streams, system test programs"
 
 {
     cat <<'MD'
@@ -17,6 +18,7 @@ kafka-tools:Apache Kafka's verifiable tools"
 Each suite runs against Apache Kafka 4.4.0 and against Gracchus on the same machine, both as one
 node with the same settings. A test that fails on Kafka too says nothing about Gracchus. Written by
 `make suites`; nothing here is typed by hand but the reasons (`compat-tests/suites/reasons.tsv`).
+The quick part of librdkafka's tests is a part of every `make test` (`make suites-gate`).
 MD
     # Of every test: its verdict on both. Then the two tables.
     while IFS=: read -r name title; do

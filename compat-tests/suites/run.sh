@@ -9,7 +9,7 @@
 # of it, to repeat.
 . "$(dirname "$0")/lib.sh"
 
-all="clients kafka-tools franz rust-rdkafka kafka-python librdkafka"
+all="clients kafka-tools franz rust-rdkafka kafka-python streams librdkafka"
 # shellcheck disable=SC2048
 for one in ${*:-$all}; do
     [ -x "$here/$one.sh" ] || die "there is no suite $one; there are: $all"
