@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::broker::{Warden, free_ports};
 
-const READY_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_secs(300);
 const STOP_WITHIN: Duration = Duration::from_secs(60);
 
 const LOG4J: &str = "<Configuration><Appenders><Console name=\"out\" target=\"SYSTEM_ERR\">\

@@ -2,8 +2,8 @@
 //!
 //! Kafka's files are the recorded ones, as `differ::disk` reads them. With KAFKA_JARS=DIR a Kafka
 //! runs beside the broker instead: then Kafka's `DumpLogSegments` reads the files of both, and each
-//! broker opens and serves the other's. With RECORD=1 Kafka's files are recorded. `make oracle` sets
-//! these.
+//! broker opens and serves the other's. With RECORD=1 Kafka's files are recorded. `make oracle`
+//! sets these.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

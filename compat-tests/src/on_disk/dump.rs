@@ -101,7 +101,7 @@ fn sort_out(out: &str, data: &Path, lines: &mut BTreeMap<(String, String), Vec<S
 /// and sizes where they compressed anew.
 fn usual(line: &str, is_anew: bool) -> String {
     if line.starts_with("| offset") || !line.contains(": ") {
-        return shortened(&usual_words(line, |name, value| is_now(name, value)));
+        return shortened(&usual_words(line, is_now));
     }
     let is_summed = line.contains("LogAppendTime: ") || !line.contains("producerId: -1 ");
     usual_words(line, |name, value| match name {
