@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::batch;
-use super::rules::Rules;
+use super::rules::{Rules, now_ms};
 use super::run::Seen;
 
 /// Topics of which records expire while one looks.
@@ -46,10 +46,15 @@ pub fn look_stopped(data: &Path) -> Seen {
 pub const ANEW: &str = "anew-0";
 
 /// Leaves only the directories that both have: topics of cases with more runs, or that are being
-/// deleted, are on one side only.
+/// deleted, are on one side only. So are index files of brokers that run: when they are written is
+/// their own affair.
 pub fn common(kafka: &mut Seen, ours: &mut Seen) {
     kafka.retain(|name, _| ours.contains_key(name));
     ours.retain(|name, _| kafka.contains_key(name));
+    for (name, files) in kafka {
+        let there = &ours[name];
+        files.retain(|file, _| !file.ends_with("index") || there.contains_key(file));
+    }
 }
 
 fn partition(dir: &Path, stopped: bool) -> Map<String, Value> {
@@ -85,7 +90,7 @@ fn partition(dir: &Path, stopped: bool) -> Map<String, Value> {
         };
         match kind {
             "log" => {
-                out.insert(name.clone(), rules.apply("records", &batches(base)));
+                out.insert(name.clone(), by_the_hour(rules.apply("records", &batches(base))));
             }
             "index" if are_sizes_given || is_plain(&batches(base)) => {
                 drop(out.insert(name.clone(), entries_of(bytes, 4)))
@@ -108,6 +113,21 @@ fn partition(dir: &Path, stopped: bool) -> Map<String, Value> {
     // An index without entries may as well not be there.
     out.retain(|_, value| *value != json!([]));
     out
+}
+
+/// Times that a case set from the clock, hours ahead or behind, as so many hours.
+fn by_the_hour(mut batches: Value) -> Value {
+    const HOUR_MS: i64 = 3_600_000;
+    for batch in batches.as_array_mut().into_iter().flatten() {
+        for field in ["BaseTimestamp", "MaxTimestamp"] {
+            let ahead_ms = batch[field].as_i64().map_or(i64::MAX, |time| time - now_ms());
+            if ahead_ms.checked_abs().is_some_and(|ms| ms < 100 * HOUR_MS) {
+                let hours = (ahead_ms as f64 / HOUR_MS as f64).round();
+                batch[field] = json!(format!("<now {hours:+} h>"));
+            }
+        }
+    }
+    batches
 }
 
 /// The epochs of a checkpoint. Where the first began is left out: Kafka moves it along with the
