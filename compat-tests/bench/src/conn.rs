@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::wire::{self, Reader};
+use crate::wire::{self, FetchLimits, Reader};
 
 /// No answer takes longer, or the run is over.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -68,6 +68,14 @@ impl Conn {
         let deadline = Instant::now() + PATIENCE;
         while self.led_partitions(name)? < partitions {
             ensure!(Instant::now() < deadline, "{name} has no leaders");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Kafka tells of leaders a moment before these know of it.
+        let limits = FetchLimits { wait_ms: 1, bytes_min: 1, partition_bytes_max: 1 };
+        let all: Vec<(i32, i64)> = (0..partitions).map(|partition| (partition, 0)).collect();
+        let look = wire::fetch(0, name, &all, limits);
+        while let Err(error) = wire::fetched(self.call(&look)?) {
+            ensure!(Instant::now() < deadline, "{name} is not served: {error}");
             std::thread::sleep(Duration::from_millis(5));
         }
         Ok(())
