@@ -16,8 +16,7 @@ use super::journal::AppendError;
 use super::plan::{Job, Plan};
 use super::pool::{DirNames, Synced, Target};
 use super::{
-    Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, Settling,
-    sync_error,
+    Dirty, FlushError, Flusher, JOURNAL_FILE, JOURNAL_PAUSE_MS, OnDisk, Pending, sync_error,
 };
 
 /// How often to look whether background syncs have ended, where no group comes.
@@ -53,7 +52,7 @@ impl Flusher {
             let of_log = self.on_disk.range(first..).take_while(|(key, _)| key.dir == *dir);
             for (key, _) in of_log.filter(|(key, _)| key.base_offset != *active) {
                 voids.insert(key.clone());
-                let pending = self.pending.get(key).or_else(|| self.settling.files.get(key));
+                let pending = self.pending.get(key).or_else(|| self.settling_file(key));
                 let Some(pending) = pending else { continue };
                 if !plan.direct.iter().any(|job| job.path == pending.path) {
                     plan.direct.push(Job::sync_only(key, &pending.file, &pending.path));
@@ -223,7 +222,7 @@ impl Flusher {
     /// The first group that replay needs.
     fn oldest_needed(&self) -> Option<u64> {
         let pending = self.by_age.first().map(|(sequence, _)| *sequence);
-        let settling = self.settling.files.values().map(|file| file.first_sequence).min();
+        let settling = self.settling.iter().map(|(_, file)| file.first_sequence).min();
         pending.into_iter().chain(settling).min()
     }
 
@@ -281,6 +280,12 @@ impl Flusher {
             None => dirs.get(at - jobs.len()).map_or(Path::new(""), |dir| &dir.path),
         };
         self.syncer.sync(&targets).map_err(|(at, source)| sync_error(path(at), source))?;
+        // The kernel tells one sync of a file that bytes could not be written, and not the next:
+        // what this one did not see, the one in the background may have seen.
+        let mut keys = jobs.iter().filter_map(|job| job.key.as_ref());
+        if keys.any(|key| self.settling_file(key).is_some()) {
+            self.await_settling()?;
+        }
         self.stats.direct_syncs += jobs.len() as u64;
         for key in jobs.iter().filter_map(|job| job.key.as_ref()) {
             if let Some(pending) = self.pending.remove(key) {
@@ -298,15 +303,14 @@ impl Flusher {
         {
             let Some(pending) = self.pending.remove(&key) else { continue };
             targets.push(Target::File(pending.file.clone()));
-            self.settling.paths.push(pending.path.clone());
-            self.settling.files.insert(key, pending);
+            self.settling.push((key, pending));
         }
         self.syncer.begin(targets);
     }
 
     /// Takes note of background syncs that have ended.
     fn look_at_settling(&mut self) -> Result<(), FlushError> {
-        if self.settling.goes_on()
+        if !self.settling.is_empty()
             && let Some(synced) = self.syncer.poll()
         {
             return self.end_settling(synced);
@@ -315,33 +319,40 @@ impl Flusher {
     }
 
     fn end_settling(&mut self, synced: Synced) -> Result<(), FlushError> {
-        let Settling { paths, .. } = std::mem::take(&mut self.settling);
-        synced.map_err(|(at, source)| {
-            sync_error(paths.get(at).map_or(Path::new(""), |path| path), source)
-        })?;
-        self.stats.settled_files += paths.len() as u64;
+        let files = std::mem::take(&mut self.settling);
+        let path = |at: usize| files.get(at).map_or(Path::new(""), |(_, file)| &file.path);
+        synced.map_err(|(at, source)| sync_error(path(at), source))?;
+        self.stats.settled_files += files.len() as u64;
         Ok(())
+    }
+
+    fn settling_file(&self, key: &SegmentKey) -> Option<&Pending> {
+        self.settling.iter().find(|(settling, _)| settling == key).map(|(_, file)| file)
+    }
+
+    /// Waits for the background syncs, if any are under way.
+    fn await_settling(&mut self) -> Result<(), FlushError> {
+        if self.settling.is_empty() {
+            return Ok(());
+        }
+        let synced = self.syncer.wait();
+        self.end_settling(synced)
     }
 
     /// Syncs all files that were journalled.
     pub(super) fn settle_all(&mut self) -> Result<(), FlushError> {
-        if self.settling.goes_on() {
-            let synced = self.syncer.wait();
-            self.end_settling(synced)?;
-        }
+        self.await_settling()?;
         if !self.pending.is_empty() {
             self.begin_settling(usize::MAX);
-            let synced = self.syncer.wait();
-            self.end_settling(synced)?;
         }
-        Ok(())
+        self.await_settling()
     }
 
     /// What there is to do beside the groups; when to look again.
     pub(super) fn work(&mut self, now_ms: i64) -> Result<Option<i64>, FlushError> {
         self.look_at_settling()?;
         let soon_ms = now_ms.saturating_add(SETTLING_LOOK_MS);
-        if self.settling.goes_on() {
+        if !self.settling.is_empty() {
             return Ok(Some(soon_ms));
         }
         let due = |since_ms: i64| {

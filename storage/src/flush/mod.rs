@@ -140,21 +140,6 @@ struct Pending {
     since_ms: i64,
 }
 
-/// Files that are being synced in the background. What a group journals of them meanwhile makes
-/// them pending anew.
-#[derive(Default)]
-struct Settling {
-    files: BTreeMap<SegmentKey, Pending>,
-    /// In the order in which the syncer has them.
-    paths: Vec<PathBuf>,
-}
-
-impl Settling {
-    fn goes_on(&self) -> bool {
-        !self.paths.is_empty()
-    }
-}
-
 /// What groups on the disk say of a segment, also after it was settled.
 struct OnDisk {
     /// Position at which the last item ended.
@@ -175,7 +160,9 @@ pub struct Flusher {
     pending: BTreeMap<SegmentKey, Pending>,
     /// `pending` by its first group.
     by_age: BTreeSet<(u64, SegmentKey)>,
-    settling: Settling,
+    /// What is being synced in the background, in the syncer's order. What a group journals of it
+    /// meanwhile makes it pending anew.
+    settling: Vec<(SegmentKey, Pending)>,
     on_disk: BTreeMap<SegmentKey, OnDisk>,
     /// Before this time the journal is not used: the disk was full.
     journal_paused_until_ms: i64,
@@ -212,7 +199,7 @@ impl Flusher {
             journal: None,
             pending: BTreeMap::new(),
             by_age: BTreeSet::new(),
-            settling: Settling::default(),
+            settling: Vec::new(),
             on_disk: BTreeMap::new(),
             journal_paused_until_ms: i64::MIN,
             second_started_ms: i64::MIN,
@@ -295,7 +282,7 @@ impl Flusher {
 
     /// Journalled files whose own sync is still to come, or to end.
     pub fn unsettled(&self) -> usize {
-        self.pending.len() + self.settling.paths.len()
+        self.pending.len() + self.settling.len()
     }
 
     fn guarded<T>(

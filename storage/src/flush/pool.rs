@@ -84,7 +84,7 @@ pub struct InTurn {
 
 impl Syncer for InTurn {
     fn sync(&self, targets: &[Target]) -> Synced {
-        targets.iter().enumerate().try_for_each(|(at, target)| target.sync().map_err(|e| (at, e)))
+        in_turn(targets)
     }
 
     fn begin(&mut self, targets: Vec<Target>) {
@@ -98,9 +98,12 @@ impl Syncer for InTurn {
     }
 
     fn wait(&mut self) -> Synced {
-        let targets = std::mem::take(&mut self.begun);
-        self.sync(&targets)
+        in_turn(&std::mem::take(&mut self.begun))
     }
+}
+
+fn in_turn(targets: &[Target]) -> Synced {
+    targets.iter().enumerate().try_for_each(|(at, target)| target.sync().map_err(|e| (at, e)))
 }
 
 #[derive(Default)]
@@ -160,6 +163,8 @@ pub struct SyncPool {
     calls: Mutex<()>,
     /// Made when it is needed first.
     background: Option<Background>,
+    /// Takes the place of that where the machine refuses a thread.
+    alone: InTurn,
 }
 
 /// A thread for runs that nobody waits for, with helpers of its own: a group never queues behind
@@ -200,7 +205,13 @@ impl SyncPool {
             std::thread::Builder::new().name(name).spawn(move || shared.serve()).ok()
         };
         let threads = (0..helpers).filter_map(spawn).collect();
-        SyncPool { shared, threads, calls: Mutex::new(()), background: None }
+        SyncPool {
+            shared,
+            threads,
+            calls: Mutex::new(()),
+            background: None,
+            alone: InTurn::default(),
+        }
     }
 }
 
@@ -212,7 +223,7 @@ fn lost() -> Synced {
 impl Syncer for SyncPool {
     fn sync(&self, targets: &[Target]) -> Synced {
         if targets.len() < 2 || self.threads.is_empty() {
-            return InTurn::default().sync(targets);
+            return in_turn(targets);
         }
         let _call = self.calls.lock();
         let mut queue = self.shared.queue.lock();
@@ -231,14 +242,15 @@ impl Syncer for SyncPool {
         if self.background.is_none() {
             self.background = Background::start(self.threads.len());
         }
-        if let Some(background) = &self.background {
+        match &self.background {
             // Its thread waits for work, or is gone, which the next look finds out.
-            let _ = background.work.send(targets);
+            Some(background) => _ = background.work.send(targets),
+            None => self.alone.begin(targets),
         }
     }
 
     fn poll(&mut self) -> Option<Synced> {
-        let Some(background) = &self.background else { return Some(lost()) };
+        let Some(background) = &self.background else { return self.alone.poll() };
         match background.ends.try_recv() {
             Ok(end) => Some(end),
             Err(TryRecvError::Empty) => None,
@@ -247,8 +259,8 @@ impl Syncer for SyncPool {
     }
 
     fn wait(&mut self) -> Synced {
-        let background = self.background.as_ref();
-        background.and_then(|background| background.ends.recv().ok()).unwrap_or_else(lost)
+        let Some(background) = &self.background else { return self.alone.wait() };
+        background.ends.recv().unwrap_or_else(|_| lost())
     }
 }
 

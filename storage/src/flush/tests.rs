@@ -493,6 +493,43 @@ fn what_is_settled_in_the_background_is_still_in_the_journal() {
     assert!(logs.iter().all(|log| len(&disk, &log.path) == log.len));
 }
 
+/// Syncs at once what is to be synced in the background, and tells only who waits.
+struct Early(Option<Synced>);
+
+impl Syncer for Early {
+    fn sync(&self, targets: &[Target]) -> Synced {
+        InTurn::default().sync(targets)
+    }
+
+    fn begin(&mut self, targets: Vec<Target>) {
+        self.0 = Some(self.sync(&targets));
+    }
+
+    fn poll(&mut self) -> Option<Synced> {
+        None
+    }
+
+    fn wait(&mut self) -> Synced {
+        self.0.take().expect("one was begun")
+    }
+}
+
+/// The kernel tells only one sync of a file of bytes that could not be written.
+#[test]
+fn a_failure_that_the_background_saw_is_not_missed() {
+    let disk = strict();
+    let mut logs = logs(&disk, 5);
+    let (dir, early) = (Path::new(DIR), Box::new(Early(None)));
+    let opened = Flusher::open(disk.shared(), dir, small_config(), early, 42, false);
+    let mut flusher = opened.unwrap().0;
+    flusher.flush(&append_all(&mut logs, 100), 0).unwrap();
+    disk.inject(Fault::io(FaultOp::Sync, "t-3/").nth(0));
+    flusher.tick(5_000).unwrap();
+    let result = flusher.flush(&append_all(&mut logs[3..4], 100), 5_000);
+    let Err(FlushError::Sync { path, .. }) = result else { panic!("{result:?}") };
+    assert!(path.starts_with(Path::new(DIR).join("t-3")));
+}
+
 #[test]
 fn a_failed_background_sync_is_the_end() {
     let disk = strict();

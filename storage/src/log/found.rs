@@ -148,9 +148,10 @@ fn swapped_range(
                 Err(ScanError::Io(error)) => return Err(error),
             }
         }
-        range = match range.is_empty() {
-            true => *base_offset..next_offset,
-            false => range.start.min(*base_offset)..range.end.max(next_offset),
+        range = if range.is_empty() {
+            *base_offset..next_offset
+        } else {
+            range.start.min(*base_offset)..range.end.max(next_offset)
         };
     }
     Ok(range)
