@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use compat_tests::broker::Broker;
 use compat_tests::differ::cases;
-use compat_tests::differ::compare::{Pin, parse_pins, pin_line};
+use compat_tests::differ::compare::{Pin, parse_pins};
 use compat_tests::differ::disk;
 use compat_tests::differ::run::{self, Case, Outcome, Recording, Seen};
 
@@ -17,8 +17,6 @@ use compat_tests::differ::run::{self, Case, Outcome, Recording, Seen};
 const AT_A_TIME: usize = 8;
 /// So many cases may need a second run, alone, to agree: on a busy machine a wait can take longer.
 const UNSTEADY_MAX: usize = 5;
-/// Differences printed for one case.
-const SHOWN_MAX: usize = 8;
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -129,27 +127,7 @@ fn report(outcome: &Outcome, unsteady: &[String]) {
     for name in unsteady {
         println!("unsteady: {name} agreed only in a second run");
     }
-    let mut shown = (String::new(), 0);
-    let is_everything = std::env::var_os("DIFFER_ALL").is_some();
-    for (case, difference) in &outcome.wrong {
-        if shown.0 != *case {
-            println!("DIFFERS: {case}");
-            shown = (case.clone(), 0);
-        }
-        shown.1 += 1;
-        if is_everything {
-            println!("    {}", pin_line(case, difference));
-        }
-        if is_everything || shown.1 <= SHOWN_MAX {
-            let short =
-                |value: &serde_json::Value| value.to_string().chars().take(300).collect::<String>();
-            let (kafka, ours) = (short(&difference.kafka), short(&difference.ours));
-            println!("    {}: Kafka {kafka}, here {ours}", difference.path);
-        }
-    }
-    for (case, pin) in &outcome.stale {
-        println!("NO LONGER SO: {case} {} is not {} ({})", pin.path, pin.ours, pin.why);
-    }
+    outcome.print();
 }
 
 /// The answers of a running Kafka. To be recorded they are asked for twice: what differs between

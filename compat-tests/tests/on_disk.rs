@@ -8,16 +8,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use compat_tests::differ::compare::{Pin, parse_pins, pin_line};
+use compat_tests::differ::compare::{Pin, parse_pins};
 use compat_tests::differ::disk;
-use compat_tests::differ::run::{self, Outcome, Recording, Seen};
+use compat_tests::differ::run::{self, Recording, Seen};
 use compat_tests::kafka;
 use compat_tests::on_disk::exchange::{self, Stopped};
 use compat_tests::on_disk::workload::Workload;
 use compat_tests::on_disk::{Side, dump};
-
-/// Differences printed.
-const SHOWN_MAX: usize = 60;
 
 /// What is deleted is still there when one looks, however long that takes.
 const STAYS_LONG: (&str, &str) = ("log.segment.delete.delay.ms", "3600000");
@@ -84,7 +81,7 @@ fn ask_kafka(jars: Option<&Path>, settings: &Settings) -> (Seen, Option<Ran>) {
     if std::env::var_os("RECORD").is_some() {
         let again = run_workload(Side::kafka(jars, settings));
         let outcome = run::compare(&seen, &again.seen, &[]);
-        report(&outcome);
+        outcome.print();
         assert!(outcome.wrong.is_empty(), "Kafka does not agree with itself, nothing recorded");
         println!("on disk: {} bytes recorded", recording.store(&seen));
     }
@@ -127,7 +124,7 @@ fn files_are_kafkas() {
     if jars.is_some() {
         outcome.find_idle(&kafka, &ours, &pins);
     }
-    report(&outcome);
+    outcome.print();
     complaints.iter().for_each(|complaint| println!("WRONG: {complaint}"));
     println!(
         "on disk: {} parts compared, {} agree; {} differences, {} of them meant",
@@ -138,23 +135,6 @@ fn files_are_kafkas() {
     );
     assert!(outcome.bad_cases().is_empty(), "files differ from Kafka's, see above");
     assert!(complaints.is_empty(), "files are not understood as they should be, see above");
-}
-
-fn report(outcome: &Outcome) {
-    let is_everything = std::env::var_os("DIFFER_ALL").is_some();
-    for (number, (case, difference)) in outcome.wrong.iter().enumerate() {
-        if is_everything {
-            println!("{}", pin_line(case, difference));
-        } else if number < SHOWN_MAX {
-            let short =
-                |value: &serde_json::Value| value.to_string().chars().take(300).collect::<String>();
-            let (kafka, ours) = (short(&difference.kafka), short(&difference.ours));
-            println!("DIFFERS: {case} :: {}: Kafka {kafka}, here {ours}", difference.path);
-        }
-    }
-    for (case, pin) in &outcome.stale {
-        println!("NO LONGER SO: {case} {} is not {} ({})", pin.path, pin.ours, pin.why);
-    }
 }
 
 /// Lets each broker open the files of the other, found as after a crash and as after a clean stop,

@@ -223,7 +223,6 @@ impl Inside {
                 let _ = waiting.send(reply);
             }
         }
-        // The classic protocol has none: their type has no values.
         // The classic protocol has no effects: their type has no values.
         if let Some(effect) = released.effects.into_iter().next() {
             match effect {}

@@ -139,7 +139,7 @@ const PREFACE: &str = "# Performance
 Written by `make bench-page` from `compat-tests/bench/results.json`; do not edit.
 
 To repeat it: `make bench` measures Gracchus alone, `make bench PEER=kafka` Apache Kafka in the same
-run (it needs Java and mvn), `SIZE=quick` takes less than eight minutes, `ONLY=1,3` runs some of the
+run (it needs Java and mvn), `SIZE=quick` takes a quarter of an hour, `ONLY=1,3` runs some of the
 scenarios, `ROUNDS=3` sets how often. The machine should do nothing else.
 
 How it is measured:

@@ -39,7 +39,7 @@ pub const TINY: Scale = Scale {
     recovery_mb: 10,
 };
 
-/// Everything in eight minutes with a peer.
+/// Everything in a quarter of an hour with a peer.
 pub const QUICK: Scale = Scale {
     name: "quick",
     factor: 0.3,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::compare::{self, Difference, Pin};
+use super::compare::{self, Difference, Pin, pin_line};
 use super::context::{Step, Stop, T};
 use super::table;
 
@@ -98,6 +98,9 @@ pub fn run(cases: &[&Case], address: &str, at_a_time: usize, attempt: u8) -> See
     seen.into_inner().expect("no case panics")
 }
 
+/// Differences printed for one case.
+const SHOWN_MAX: usize = 8;
+
 /// What came of a comparison.
 #[derive(Default)]
 pub struct Outcome {
@@ -122,6 +125,33 @@ impl Outcome {
             if !in_use {
                 self.stale.push((pin.case.clone(), pin.clone()));
             }
+        }
+    }
+
+    /// Prints what is not as it should be; all of it, as lines for a file of pins, where
+    /// DIFFER_ALL is set.
+    pub fn print(&self) {
+        let mut shown = (String::new(), 0);
+        let is_everything = std::env::var_os("DIFFER_ALL").is_some();
+        for (case, difference) in &self.wrong {
+            if shown.0 != *case {
+                println!("DIFFERS: {case}");
+                shown = (case.clone(), 0);
+            }
+            shown.1 += 1;
+            if is_everything {
+                println!("    {}", pin_line(case, difference));
+            }
+            if is_everything || shown.1 <= SHOWN_MAX {
+                let short = |value: &serde_json::Value| {
+                    value.to_string().chars().take(300).collect::<String>()
+                };
+                let (kafka, ours) = (short(&difference.kafka), short(&difference.ours));
+                println!("    {}: Kafka {kafka}, here {ours}", difference.path);
+            }
+        }
+        for (case, pin) in &self.stale {
+            println!("NO LONGER SO: {case} {} is not {} ({})", pin.path, pin.ours, pin.why);
         }
     }
 
