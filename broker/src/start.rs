@@ -139,11 +139,14 @@ impl Running {
         for engine in engines {
             if let Err(error) = engine.close() {
                 tracing::error!(%error, "not stopped cleanly");
+                // Which directory's it was does not matter: more is checked, nothing is missed.
+                node.dirs.dirs().iter().for_each(|dir| dir.flusher.room.note_failed_sync());
                 clean = false;
             }
         }
-        clean &= node.dirs.checkpoint(&partitions);
-        if !clean {
+        // After a failure nothing is vouched for that was not before: the error of a log's sync may
+        // have been told to the one in the background.
+        if !clean || !node.dirs.checkpoint(&partitions) {
             return false;
         }
         let epoch = node.quorum.image().broker(node.id).map_or(-1, |broker| broker.epoch);
