@@ -199,6 +199,19 @@ impl Broker {
         process.try_wait().expect("cannot wait for the broker")
     }
 
+    /// What the process keeps in memory, in bytes.
+    ///
+    /// # Panics
+    /// If it is not ours or does not run.
+    pub fn resident_bytes(&self) -> u64 {
+        let process = self.own.as_ref().and_then(|own| own.process.as_ref()).expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id()));
+        let status = status.expect("the kernel tells");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("a number of kB") * 1024
+    }
+
     /// The last lines of the broker's log.
     pub fn log_tail(&self, lines: usize) -> String {
         let Some(own) = &self.own else { return String::new() };

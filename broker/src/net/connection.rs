@@ -236,6 +236,10 @@ impl Connection {
     /// Reads once, if there is something to do with more bytes.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Result<bool, Closed> {
         if !self.may_start() {
+            if self.running.is_some() {
+                // A Fetch may wait for minutes, and there are as many as consumers.
+                self.let_go();
+            }
             return Ok(false);
         }
         let pending = self.pending_frame()?;
@@ -279,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Nothing to read: an idle connection owns no buffer, one that began a request a small one.
+    /// Nothing to read now: who only waits owns no buffer, who began a request a small one.
     fn let_go(&mut self) {
         self.input.settle();
         if self.input.capacity() <= READ_BYTES {

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use compat_tests::broker::Broker;
 use compat_tests::differ::batch::{batch, three, values};
+use compat_tests::differ::conn::Conn;
 use compat_tests::differ::context::{T, dig, with};
 use serde_json::{Value, json};
 
@@ -55,6 +57,35 @@ fn the_first_batch_comes_whole() {
     // A limit of the partition holds behind the first batch; the last one may be cut short.
     let body = several(&t, 10_000_000, 150_000, &[(&a, 0), (&b, 0)]);
     assert!(sizes(&mut t, body, &[&a, &b]).iter().all(|size| *size <= 150_000 && *size >= one));
+}
+
+/// There are as many Fetches that wait as there are consumers.
+#[test]
+fn a_fetch_that_waits_holds_no_buffer() {
+    const CONSUMERS: u64 = 200;
+    const RECORD: u64 = 200 << 10;
+    let Some(broker) = Broker::restartable(&[]) else { return };
+    let mut t = T::new(&broker.bootstrap, "waits", 0);
+    let (full, empty) = (t.topic("a", 1, &[]), t.topic("b", 1, &[]));
+    let large = values(&[&"x".repeat(RECORD as usize)]).bytes();
+    let produce = t.produce_body(&full.expect("a topic"), 1, &large);
+    let wait = with(
+        t.fetch_body(&empty.expect("a topic"), 0),
+        json!({"MaxWaitMs": 60_000, "MinBytes": 1}),
+    );
+    let ask = |conn: &mut Conn| {
+        let answer = conn.ask("Produce", 9, &produce);
+        assert_eq!(number(&answer, "/Responses/0/PartitionResponses/0/ErrorCode"), 0);
+        conn.start("Fetch", 11, &wait).expect("sent");
+    };
+    // Those of the pool, one for each thread.
+    let mut conns: Vec<Conn> = (0..CONSUMERS / 4).map(|_| t.conn()).collect();
+    conns.iter_mut().for_each(ask);
+    let before = broker.resident_bytes();
+    let mut more: Vec<Conn> = (0..CONSUMERS).map(|_| t.conn()).collect();
+    more.iter_mut().for_each(ask);
+    let grown = broker.resident_bytes().saturating_sub(before);
+    assert!(grown < CONSUMERS * RECORD / 4, "{grown} bytes for {CONSUMERS} consumers");
 }
 
 /// The answer and whether it took most of the wait of 1.2 s.
