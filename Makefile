@@ -69,14 +69,14 @@ swarm: ## Run SEEDS=1000 simulated brokers with faults, from seed FIRST=0 on
 
 bench: ## Measure: PEER=kafka measures Kafka too, SIZE=tiny|quick|full, ROUNDS=2, ONLY=1,3
 	@$(BUILD) cargo build --release --bin gracchus
-	@$(BUILD) cargo build --release -p bench
+	@$(TEST) cargo build --release -p bench
 	@jars=$$([ -z '$(PEER)' ] || compat-tests/oracle.sh --jars); \
 		GRACCHUS_BIN=$(abspath $(TARGET))/release/gracchus KAFKA_JARS=$$jars \
 		$(TARGET)/release/bench --size $(or $(SIZE),full) --rounds $(or $(ROUNDS),2) \
 		$(if $(PEER),--peer $(PEER)) $(if $(ONLY),--only $(ONLY)) --out $(RESULTS)
 
 bench-page: ## Write docs/performance.md from the results of the last `make bench`
-	@$(BUILD) cargo run -q --release -p bench -- --page $(RESULTS) >docs/performance.md
+	@$(TEST) cargo run -q --release -p bench -- --page $(RESULTS) >docs/performance.md
 
 gates: ## Compare instructions, allocations and system calls per request with the recorded ones
 	@$(TEST) cargo build --bin gracchus

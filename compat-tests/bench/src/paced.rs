@@ -29,6 +29,14 @@ pub struct Plan {
     pub duration: Duration,
 }
 
+impl Plan {
+    /// Consumers that have something to read: who shares partitions and gets none would ask for
+    /// nothing, be answered at once, and ask again.
+    fn reading(&self) -> u32 {
+        if self.divided { self.consumers.min(self.partitions as u32) } else { self.consumers }
+    }
+}
+
 /// Measured from the intended time, in microseconds.
 pub struct Outcome {
     pub acked: Histogram<u64>,
@@ -82,7 +90,7 @@ pub fn run(address: &str, topic: &str, plan: Plan) -> Result<Outcome> {
         written: AtomicU64::new(0),
     });
     let mut readers = Vec::new();
-    for number in 0..plan.consumers {
+    for number in 0..plan.reading() {
         let (address, topic, shared) = (address.to_owned(), topic.to_owned(), shared.clone());
         readers.push(spawn(move || tail(&address, &topic, plan, number, &shared))?);
     }
@@ -204,7 +212,7 @@ fn tail(
     number: u32,
     shared: &Arc<Shared>,
 ) -> Result<(Histogram<u64>, u64)> {
-    let mine = |at: &i32| !plan.divided || *at as u32 % plan.consumers == number;
+    let mine = |at: &i32| !plan.divided || *at as u32 % plan.reading() == number;
     let mut next: Vec<(i32, i64)> = (0..plan.partitions).filter(mine).map(|at| (at, 0)).collect();
     let limits = FetchLimits { wait_ms: 100, bytes_min: 1, partition_bytes_max: 1 << 20 };
     let mut conn = Conn::open(address)?;

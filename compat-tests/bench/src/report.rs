@@ -139,15 +139,17 @@ const PREFACE: &str = "# Performance
 Written by `make bench-page` from `compat-tests/bench/results.json`; do not edit.
 
 To repeat it: `make bench` measures Gracchus alone, `make bench PEER=kafka` Apache Kafka in the same
-run (it needs Java and mvn), `SIZE=quick` takes a quarter of an hour, `ONLY=1,3` runs some of the
+run (it needs Java and mvn), `SIZE=quick` takes some twenty minutes, `ONLY=1,3` runs some of the
 scenarios, `ROUNDS=3` sets how often. The machine should do nothing else.
 
 How it is measured:
 
 - Brokers take turns, A B A B: each round starts a new process with an empty directory, warms it up,
-  runs all scenarios, and stops it.
+  runs all scenarios, and stops it; a minute lies between. Starts and recovery take turns before.
 - The generator is `compat-tests/bench`: one process, raw sockets, batches encoded beforehand,
   acks=all. Every acknowledgement and every offset is checked, and everything written is read back.
+- Rows that name librdkafka, kafka-producer-perf-test or kafka-consumer-perf-test are those clients
+  with their own default settings; the last two say their rate themselves, without their start.
 - A paced load is open: latency counts from the moment at which a record was due.
 - Broker CPU is that of the process with all its threads. MB are 1,000,000 bytes of record values.
 - Cells are median (least to most) of the rounds. A leg during which others took more than a tenth

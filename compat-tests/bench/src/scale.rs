@@ -9,6 +9,8 @@ pub struct Scale {
     /// A paced load lasts this long.
     pub paced: Duration,
     pub warm: Duration,
+    /// Between two brokers, for files that the one left and that were deleted.
+    pub between: Duration,
     pub consumers: &'static [u32],
     pub partitions: &'static [i32],
     pub idle_connections: &'static [u32],
@@ -30,6 +32,7 @@ pub const TINY: Scale = Scale {
     factor: 0.005,
     paced: Duration::from_millis(500),
     warm: Duration::ZERO,
+    between: Duration::ZERO,
     consumers: &[1, 3],
     partitions: &[1, 20],
     idle_connections: &[0, 50],
@@ -39,12 +42,13 @@ pub const TINY: Scale = Scale {
     recovery_mb: 10,
 };
 
-/// Everything in a quarter of an hour with a peer.
+/// Everything in twenty minutes with a peer.
 pub const QUICK: Scale = Scale {
     name: "quick",
     factor: 0.3,
     paced: Duration::from_secs(4),
     warm: Duration::from_secs(10),
+    between: Duration::from_secs(61),
     consumers: &[1, 10, 100],
     partitions: &[1, 100, 1000],
     idle_connections: &[0, 1000],
@@ -60,6 +64,7 @@ pub const FULL: Scale = Scale {
     factor: 1.0,
     paced: Duration::from_secs(60),
     warm: Duration::from_secs(40),
+    between: Duration::from_secs(61),
     consumers: &[1, 10, 100, 500],
     partitions: &[1, 100, 1000, 10_000],
     idle_connections: &[0, 900, 4900],

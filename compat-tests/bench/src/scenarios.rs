@@ -10,6 +10,7 @@ use crate::paced::{self, Outcome, Plan};
 use crate::peer::Peer;
 use crate::proc::{Mark, Taken, rss_mb};
 use crate::scale::Scale;
+use crate::stock::{self, Tools};
 use crate::wire::{self, Codec, FetchLimits};
 
 /// What one stretch of a scenario gave: named numbers, and how much the machine did beside.
@@ -51,12 +52,15 @@ impl Acks {
 pub struct Bench<'a> {
     pub peer: &'a Peer,
     pub scale: &'a Scale,
+    /// Apache Kafka's perf tools, where its jars are at hand.
+    pub tools: Option<Tools>,
     /// Makes names of topics unique.
     pub topics: u32,
 }
 
-/// Which scenarios there are, by their numbers.
-pub const NUMBERS: [u8; 9] = [1, 2, 3, 4, 5, 6, 7, 9, 10];
+/// Which scenarios there are, in the order in which they run: thousands of files are made before
+/// thousands are deleted.
+pub const NUMBERS: [u8; 9] = [9, 1, 2, 3, 4, 5, 6, 7, 10];
 
 impl Bench<'_> {
     /// Runs one scenario.
@@ -114,6 +118,7 @@ impl Bench<'_> {
         let mut parts = self.write_and_read(shape, records, Acks::Default, "1 KiB")?;
         let relaxed = self.write_and_read(shape, records, Acks::FromCache, "1 KiB")?;
         parts.extend(relaxed.into_iter().take(1));
+        parts.extend(self.stock(shape, records, "1 KiB")?);
         Ok(parts)
     }
 
@@ -127,6 +132,37 @@ impl Bench<'_> {
             let records = self.scale.records(10_000_000);
             parts.extend(self.write_and_read(shape, records, Acks::Default, name)?);
         }
+        let shape = self.shape(100, 16 << 10, Codec::None);
+        parts.extend(self.stock(shape, self.scale.records(5_000_000), "100 B")?);
+        Ok(parts)
+    }
+
+    /// The same through clients that people use, with the settings that those come with.
+    fn stock(&mut self, shape: Shape, records: u64, name: &str) -> Result<Vec<Part>> {
+        let address = self.peer.address.clone();
+        let (topic, _) = self.topic(shape.partitions, Acks::Default)?;
+        let mark = Mark::now(self.peer.pid());
+        stock::librdkafka_produce(&address, &topic, shape.value_bytes, records)?;
+        let what = format!("librdkafka produces {name}");
+        let mut parts = vec![self.moved(what, mark.taken(), records, shape)];
+        let mark = Mark::now(self.peer.pid());
+        stock::librdkafka_consume(&address, &topic, shape.partitions, records)?;
+        parts.push(self.moved(format!("librdkafka reads {name}"), mark.taken(), records, shape));
+        self.gone(&topic)?;
+        let Some(tools) = &self.tools else { return Ok(parts) };
+        let tools = Tools { jars: tools.jars.clone() };
+        let (topic, _) = self.topic(shape.partitions, Acks::Default)?;
+        // The tools say their rate; the time that Java takes to start is not the broker's.
+        let at = |taken: Taken, rate: f64| Taken { wall_s: records as f64 / rate, ..taken };
+        let mark = Mark::now(self.peer.pid());
+        let rate = tools.produce(&address, &topic, shape.value_bytes, records)?;
+        let what = format!("kafka-producer-perf-test, {name}");
+        parts.push(self.moved(what, at(mark.taken(), rate), records, shape));
+        let mark = Mark::now(self.peer.pid());
+        let rate = tools.consume(&address, &topic, records)?;
+        let what = format!("kafka-consumer-perf-test, {name}");
+        parts.push(self.moved(what, at(mark.taken(), rate), records, shape));
+        self.gone(&topic)?;
         Ok(parts)
     }
 
