@@ -73,6 +73,7 @@ impl Faults<'_> {
                 FaultKind::KillWhileFull => self.kill_while_full(node).await?,
                 FaultKind::PowerCutMidway => self.cut_power_midway(node).await,
                 FaultKind::SyncFails => self.fail_sync(node).await?,
+                FaultKind::SyncFailsAtStop => self.fail_sync_at_stop(node).await,
                 FaultKind::WritesFail => self.fail_writes(node).await?,
                 FaultKind::Stall => self.stall().await,
                 FaultKind::ClockJump => self.set_clock(),
@@ -162,6 +163,20 @@ impl Faults<'_> {
             self.mend(node).await?;
         }
         Ok(struck)
+    }
+
+    async fn fail_sync_at_stop(&mut self, node: &mut SimNode) -> bool {
+        if !node.serves() {
+            return false;
+        }
+        let paths = [".log", "journal"];
+        let path = paths[self.dice.below(paths.len() as u64) as usize];
+        node.disk().inject(Fault::io(FaultOp::Sync, path).nth(self.dice.below(6)));
+        node.stop_and_cut_power().await;
+        self.run.record(Event::Crash);
+        pause_ms(self.dice.between(0, 500)).await;
+        node.start();
+        true
     }
 
     async fn fail_writes(&mut self, node: &mut SimNode) -> Result<bool, String> {

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
-use crate::clock::SimClock;
+use crate::clock::{SimClock, pause_ms};
 use crate::dice::Dice;
 use crate::net::{Network, node_ip};
 
@@ -203,10 +203,10 @@ impl SimNode {
         let Some(life) = self.life.take() else { return };
         life.tasks.end_all();
         self.network.reset_node(self.ip());
-        self.disk = if power { self.disk.crash() } else { self.disk.kill() };
         if power {
-            let dice = self.dice("stores");
-            self.stores.crash(&dice);
+            self.lose_power();
+        } else {
+            self.disk = self.disk.kill();
         }
         drop(life.running);
         life.tasks.ended().await;
@@ -224,6 +224,32 @@ impl SimNode {
         self.disk = self.disk.kill();
         life.tasks.ended().await;
         Ok(())
+    }
+
+    /// Stops the process in order, unless it ends itself over that; then the power fails.
+    pub async fn stop_and_cut_power(&mut self) {
+        let Some(Life { tasks, running: Some(running), .. }) = self.life.take() else { return };
+        let end = Arc::clone(&tasks.end);
+        let gave_up = async {
+            while !end.gave_up.load(Ordering::Relaxed) {
+                pause_ms(1).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = gave_up => {}
+            _ = running.stop() => {}
+        }
+        tasks.end_all();
+        self.network.reset_node(self.ip());
+        self.lose_power();
+        tasks.ended().await;
+    }
+
+    fn lose_power(&mut self) {
+        self.disk = self.disk.crash();
+        let dice = self.dice("stores");
+        self.stores.crash(&dice);
     }
 
     fn dice(&self, part: &str) -> Dice {

@@ -24,6 +24,8 @@ pub enum FaultKind {
     PowerCutMidway,
     /// A sync fails: the process must end itself.
     SyncFails,
+    /// A sync fails during a stop in order, and then the power: what the stop wrote down must hold.
+    SyncFailsAtStop,
     /// Writes to logs fail for a while.
     WritesFail,
     /// Nothing arrives anywhere for a while; clients give up and ask again.
@@ -32,7 +34,7 @@ pub enum FaultKind {
     ClockJump,
 }
 
-pub const KINDS: [FaultKind; 11] = [
+pub const KINDS: [FaultKind; 12] = [
     FaultKind::Cut,
     FaultKind::PowerCut,
     FaultKind::Kill,
@@ -41,6 +43,7 @@ pub const KINDS: [FaultKind; 11] = [
     FaultKind::KillWhileFull,
     FaultKind::PowerCutMidway,
     FaultKind::SyncFails,
+    FaultKind::SyncFailsAtStop,
     FaultKind::WritesFail,
     FaultKind::Stall,
     FaultKind::ClockJump,
