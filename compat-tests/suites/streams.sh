@@ -63,7 +63,7 @@ check() {
     ${meanwhile:-true}
     while kill -0 "$pid" 2>/dev/null && [ $((SECONDS - began)) -lt "$limit" ]; do
         # Nothing comes of an application that got no producer id in a minute.
-        grep -qs 'awaiting InitProducerId' "$log/$test".*.out && break
+        grep -qsE 'awaiting InitProducerId|trying to initialize transactions' "$log/$test".*.out && break
         sleep 1
     done
     kill "$pid" 2>/dev/null

@@ -189,6 +189,11 @@ fn ask(ctx: &Ctx, request: &FetchRequest<'_>) -> Ask {
 
 /// Keeps the last of equal keys, in the place of the first.
 fn last_wins(partitions: &mut Vec<(Key, Want)>) {
+    let mut keys: Vec<&Key> = partitions.iter().map(|(key, _)| key).collect();
+    keys.sort_unstable();
+    if keys.is_sorted_by(|one, next| one < next) {
+        return;
+    }
     let mut places = std::collections::BTreeMap::new();
     let mut kept: Vec<(Key, Want)> = Vec::with_capacity(partitions.len());
     for (key, want) in partitions.drain(..) {

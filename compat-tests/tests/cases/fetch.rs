@@ -59,6 +59,36 @@ fn the_first_batch_comes_whole() {
     assert!(sizes(&mut t, body, &[&a, &b]).iter().all(|size| *size <= 150_000 && *size >= one));
 }
 
+/// Named twice, a partition is asked for as it is named last, where it is named first.
+#[test]
+fn a_partition_named_twice() {
+    let mut t = case("twice");
+    let topic = t.topic("a", 2, &[]).expect("a topic");
+    for text in ["x", "y", "z"] {
+        t.put(&topic, &values(&[text])).expect("produced");
+    }
+    let ask = |partition: i32, offset: i64| json!({"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": 1_000_000});
+    for (asked, want) in [
+        (vec![ask(0, 0), ask(1, 0), ask(0, 2)], vec![(0, vec![2]), (1, vec![])]),
+        (vec![ask(1, 0), ask(0, 2), ask(0, 1)], vec![(1, vec![]), (0, vec![1, 2])]),
+        (vec![ask(0, 1), ask(0, 1)], vec![(0, vec![1, 2])]),
+    ] {
+        let mut body = with(t.fetch_body(&topic, 0), json!({"MaxWaitMs": 0}));
+        body["Topics"][0]["Partitions"] = json!(asked);
+        for version in [4, 11] {
+            let answer = t.ask("Fetch", version, body.clone());
+            let partitions = dig(&answer, "/Responses/0/Partitions");
+            let seen = partitions.as_array().expect("a list").iter().map(|partition| {
+                let bases =
+                    batches(partition).iter().map(|one| number(one, "/baseOffset")).collect();
+                (number(partition, "/PartitionIndex"), bases)
+            });
+            let seen: Vec<(i64, Vec<i64>)> = seen.collect();
+            assert_eq!(seen, want, "{asked:?}, version {version}");
+        }
+    }
+}
+
 /// There are as many Fetches that wait as there are consumers.
 #[test]
 fn a_fetch_that_waits_holds_no_buffer() {
