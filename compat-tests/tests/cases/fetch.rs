@@ -67,7 +67,14 @@ fn a_partition_named_twice() {
     for text in ["x", "y", "z"] {
         t.put(&topic, &values(&[text])).expect("produced");
     }
-    let ask = |partition: i32, offset: i64| json!({"Partition": partition, "FetchOffset": offset, "PartitionMaxBytes": 1_000_000});
+    let part = t.fetch_body(&topic, 0)["Topics"][0]["Partitions"][0].clone();
+    let ask =
+        |at: i32, offset: i64| with(part.clone(), json!({"Partition": at, "FetchOffset": offset}));
+    let bases = |partition: &Value| {
+        let batches = batches(partition);
+        let bases = batches.iter().map(|batch| number(batch, "/baseOffset")).collect();
+        (number(partition, "/PartitionIndex"), bases)
+    };
     for (asked, want) in [
         (vec![ask(0, 0), ask(1, 0), ask(0, 2)], vec![(0, vec![2]), (1, vec![])]),
         (vec![ask(1, 0), ask(0, 2), ask(0, 1)], vec![(1, vec![]), (0, vec![1, 2])]),
@@ -78,12 +85,8 @@ fn a_partition_named_twice() {
         for version in [4, 11] {
             let answer = t.ask("Fetch", version, body.clone());
             let partitions = dig(&answer, "/Responses/0/Partitions");
-            let seen = partitions.as_array().expect("a list").iter().map(|partition| {
-                let bases =
-                    batches(partition).iter().map(|one| number(one, "/baseOffset")).collect();
-                (number(partition, "/PartitionIndex"), bases)
-            });
-            let seen: Vec<(i64, Vec<i64>)> = seen.collect();
+            let seen: Vec<(i64, Vec<i64>)> =
+                partitions.as_array().expect("a list").iter().map(bases).collect();
             assert_eq!(seen, want, "{asked:?}, version {version}");
         }
     }
