@@ -189,6 +189,37 @@ fn answers_leave_in_the_order_of_their_requests() {
     }
 }
 
+/// Who waits for records holds no large buffer; what of a later request is there by then is kept.
+#[test]
+fn a_request_begun_behind_a_fetch_that_waits() {
+    let mut t = case("behind");
+    let topic = t.topic("a", 1, &[]).expect("a topic");
+    let mut wait = with(t.fetch_body(&topic, 0), json!({"MaxWaitMs": 300, "MinBytes": 1}));
+    let frame = |api: &str, version, correlation, body: &Value| {
+        let header = Header { correlation, client_id: Some("x"), tags: &Value::Null };
+        let bytes = codec::encode_request(table::api(api), version, &header, body);
+        [&(bytes.len() as i32).to_be_bytes()[..], &bytes].concat()
+    };
+    let mut offset = 0;
+    for len in [1, 5_000, 100_000, 600_000] {
+        let sent = values(&[&"x".repeat(len)]).bytes();
+        let put = frame("Produce", 9, 2, &t.produce_body(&topic, -1, &sent));
+        for cut in [2, 30, put.len() / 2, put.len() - 1] {
+            wait["Topics"][0]["Partitions"][0]["FetchOffset"] = json!(offset);
+            let (head, tail) = put.split_at(cut);
+            let mut conn = t.conn();
+            conn.send_raw(&[&frame("Fetch", 11, 1, &wait), head].concat()).expect("sent");
+            t.pause(50);
+            conn.send_raw(tail).expect("sent");
+            assert_eq!(conn.receive().expect("the Fetch")[..4], [0, 0, 0, 1]);
+            assert_eq!(conn.receive().expect("the Produce")[..4], [0, 0, 0, 2]);
+            let seen = t.fetch(&topic, 11, offset);
+            assert_eq!(codec::bytes_of(&seen["Records"]).map_or(0, |all| all.len()), sent.len());
+            offset += 1;
+        }
+    }
+}
+
 #[test]
 fn order_holds_on_many_connections() {
     let mut t = case("many");
