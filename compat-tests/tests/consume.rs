@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use compat_tests::broker::Broker;
 use compat_tests::client::{self, Admin, Got, PATIENCE, Rec, Sender};
+use compat_tests::differ::rules::now_ms;
 use rdkafka::Offset;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::RDKafkaErrorCode as Code;
@@ -14,20 +15,23 @@ fn broker() -> &'static str {
     &BROKER.get_or_init(Broker::shared).bootstrap
 }
 
-/// A topic of one partition with values "0" to "9", of times 1000, 2000, ... 10000 after `BASE_MS`.
+/// A topic of one partition with values "0" to "9", of times 1000, 2000, ... after [`base_ms`].
 fn ten() -> String {
     let topic = Admin::new(broker()).topic(1, &[]);
     let sender = Sender::new(broker(), &[("batch.num.messages", "3")]);
     for n in 0..10 {
         let rec = Rec::to(&topic).partition(0).value(n.to_string());
-        sender.send(&rec.timestamp(BASE_MS + (n + 1) * 1000)).expect("queue");
+        sender.send(&rec.timestamp(base_ms() + (n + 1) * 1000)).expect("queue");
     }
     sender.arrive();
     topic
 }
 
-/// Recent enough for retention, whatever its default.
-const BASE_MS: i64 = 1_790_000_000_000;
+/// An hour ago: recent enough for retention, the same throughout a run.
+fn base_ms() -> i64 {
+    static BASE_MS: OnceLock<i64> = OnceLock::new();
+    *BASE_MS.get_or_init(|| now_ms() - 3_600_000)
+}
 
 fn texts(got: &[Got]) -> String {
     got.iter().map(Got::text).collect::<Vec<_>>().join(" ")
@@ -150,11 +154,11 @@ fn watermarks_after_deleted_records() {
     assert_eq!(texts(&client::read(broker(), &topic, 0, 4)), "6 7 8 9");
 }
 
-/// The offset for a time, `after_ms` after `BASE_MS`.
+/// The offset for a time, `after_ms` after [`base_ms`].
 fn check_time(after_ms: i64, want: Offset) {
     let topic = ten();
     let consumer: BaseConsumer = client::consumer(broker(), "unused", &[]);
-    let ask = client::list(&[(&topic, 0, Offset::Offset(BASE_MS + after_ms))]);
+    let ask = client::list(&[(&topic, 0, Offset::Offset(base_ms() + after_ms))]);
     let found = consumer.offsets_for_times(ask, PATIENCE).expect("an answer");
     assert_eq!(found.find_partition(&topic, 0).expect("it").offset(), want);
 }

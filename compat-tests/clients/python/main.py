@@ -67,11 +67,13 @@ def codec(name):
 
 def fields(client):
     topic = topic_of(client)
+    # Retention takes what is older than a week.
+    at = int(time.time() * 1000) - 3_600_000
     sent = [
-        Record(b"k", b"v", [("h", b"1"), ("h", b"2"), ("empty", b"")], 1790000000123),
-        Record(None, b"no key", [], 1790000000124),
-        Record(b"no value", None, [], 1790000000125),
-        Record(b"", b"", [("null", None)] if client.null_headers else [], 1790000000126),
+        Record(b"k", b"v", [("h", b"1"), ("h", b"2"), ("empty", b"")], at),
+        Record(None, b"no key", [], at + 1),
+        Record(b"no value", None, [], at + 2),
+        Record(b"", b"", [("null", None)] if client.null_headers else [], at + 3),
     ]
     client.send(topic, sent)
     same(client.read(topic, len(sent)), sent)

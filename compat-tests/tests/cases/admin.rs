@@ -16,6 +16,7 @@ fn create(t: &mut T, topics: &[Value], validate: bool) -> Vec<i64> {
 }
 
 fn is_there(t: &mut T, name: &str) -> bool {
+    t.settle().expect("it is seen");
     let body = json!({"Topics": [{"Name": name}], "AllowAutoTopicCreation": false});
     codes(&t.ask("Metadata", 9, body), "/Topics") == [0]
 }

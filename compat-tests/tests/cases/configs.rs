@@ -29,6 +29,7 @@ fn alter(t: &mut T, topic: &str, configs: &[(&str, &str)], validate: bool) -> Ve
     let resource = json!({"ResourceType": 2, "ResourceName": topic, "Configs": configs});
     let answer =
         t.ask("AlterConfigs", 2, json!({"Resources": [resource], "ValidateOnly": validate}));
+    t.settle().expect("it is seen");
     codes(&answer, "/Responses")
 }
 
@@ -41,6 +42,7 @@ fn change(t: &mut T, topic: &str, changes: &[(&str, i64, Value)]) -> Vec<i64> {
     let configs: Vec<Value> = configs.collect();
     let resource = json!({"ResourceType": 2, "ResourceName": topic, "Configs": configs});
     let answer = t.ask("IncrementalAlterConfigs", 1, json!({"Resources": [resource]}));
+    t.settle().expect("it is seen");
     codes(&answer, "/Responses")
 }
 

@@ -121,7 +121,8 @@ func plain() {
 		if err != nil {
 			return err
 		}
-		at := time.UnixMilli(1790000000123)
+		// Retention takes what is older than a week.
+		at := time.UnixMilli(time.Now().UnixMilli()).Add(-time.Hour)
 		headers := []kgo.RecordHeader{{Key: "h", Value: []byte("v")}, {Key: "n", Value: nil}}
 		record := &kgo.Record{Topic: topic, Key: []byte("k"), Headers: headers, Timestamp: at}
 		if err := send(ctx, []*kgo.Record{record}); err != nil {

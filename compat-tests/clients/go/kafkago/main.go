@@ -86,7 +86,8 @@ func fields(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := time.UnixMilli(1790000000123)
+	// Retention takes what is older than a week.
+	at := time.UnixMilli(time.Now().UnixMilli()).Add(-time.Hour)
 	headers := []kafka.Header{{Key: "h", Value: []byte("v")}}
 	full := kafka.Message{Key: []byte("k"), Headers: headers, Time: at}
 	bare := kafka.Message{Value: []byte("v"), Time: at}

@@ -120,7 +120,8 @@ func fields(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := time.UnixMilli(1790000000123)
+	// Retention takes what is older than a week.
+	at := time.UnixMilli(time.Now().UnixMilli()).Add(-time.Hour)
 	full := &sarama.ProducerMessage{Topic: topic, Key: sarama.StringEncoder("k"), Timestamp: at,
 		Headers: []sarama.RecordHeader{{Key: []byte("h"), Value: []byte("v")}, {Key: []byte("n")}}}
 	bare := &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("v"), Timestamp: at}
