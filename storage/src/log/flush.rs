@@ -440,20 +440,29 @@ impl Log {
         offset: i64,
         bytes: &[u8],
     ) -> Result<(), StorageError> {
-        let publish = Publish::Snapshot(offset);
-        if self.snapshots.contains(&offset) || self.is_waiting(publish) {
+        if self.snapshots.contains(&offset) || self.is_snapshot_waiting(offset) {
             return Ok(());
         }
         let path = suffixed(&file_path(&self.dir, offset, Kind::Snapshot), TMP);
         self.write_whole(&path, bytes).map_err(Log::failed("write", &path))?;
-        self.flush.publish.push(publish);
+        self.flush.publish.push(Publish::Snapshot(offset));
         self.flush.since_snapshot = 0;
         Ok(())
     }
 
-    fn is_waiting(&self, publish: Publish) -> bool {
+    /// Whether a snapshot was written and has no name yet.
+    pub(super) fn is_snapshot_waiting(&self, offset: i64) -> bool {
+        let publish = Publish::Snapshot(offset);
         let mut groups = self.flush.in_flight.iter().map(|group| &group.publish);
         self.flush.publish.contains(&publish) || groups.any(|group| group.contains(&publish))
+    }
+
+    /// A snapshot that was made durable under its name is not to be renamed any more.
+    pub(super) fn forget_waiting_snapshot(&mut self, offset: i64) {
+        let groups = self.flush.in_flight.iter_mut().map(|group| &mut group.publish);
+        for waiting in groups.chain([&mut self.flush.publish]) {
+            waiting.retain(|publish| *publish != Publish::Snapshot(offset));
+        }
     }
 
     /// Writes the leader epochs if they changed; not while an older version waits for its name.

@@ -109,6 +109,7 @@ impl Log {
         let path = file_path(&self.dir, offset, Kind::Snapshot);
         write_atomic(&*self.disk, &path, &producers.encode())
             .map_err(Log::failed("write", &path))?;
+        self.forget_waiting_snapshot(offset);
         self.snapshots.insert(offset);
         Ok(())
     }

@@ -120,6 +120,22 @@ fn deleted_files_stay_for_a_while() {
     assert_eq!(rig.bases(), [20]);
 }
 
+/// The roll that precedes the deletion of everything leaves a snapshot to the next flush; the
+/// deletion cannot wait for that.
+#[test]
+fn the_producers_of_all_that_goes_are_kept_once() {
+    let mut rig = Rig::new(kept(-1, 100));
+    rig.append(of_producer(7, 0, 0, 5));
+    rig.flush();
+    let end = rig.log.log_end_offset();
+    check(&mut rig, end, NOW + 1_000_000_000, &[end]);
+    let snapshot = "00000000000000000005.snapshot";
+    assert!(rig.names().contains(&snapshot.to_owned()));
+    assert!(!rig.log.is_snapshot_waiting(end), "its file has its name");
+    rig.flush();
+    assert!(rig.names().contains(&snapshot.to_owned()));
+}
+
 #[test]
 fn offsets_never_shift() {
     let mut rig = Rig::new(kept(-1, 100));
