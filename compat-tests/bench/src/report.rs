@@ -54,7 +54,9 @@ impl Cell {
     fn median(&self) -> Option<f64> {
         let mut sorted = self.values.clone();
         sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied()
+        // Of an even number the two in the middle count alike.
+        let (upper, lower) = (sorted.len() / 2, sorted.len().checked_sub(1)? / 2);
+        Some((sorted.get(lower)? + sorted.get(upper)?) / 2.0)
     }
 
     fn text(&self) -> String {
