@@ -189,6 +189,9 @@ fn ask(ctx: &Ctx, request: &FetchRequest<'_>) -> Ask {
 
 /// Keeps the last of equal keys, in the place of the first.
 fn last_wins(partitions: &mut Vec<(Key, Want)>) {
+    if partitions.is_sorted_by(|(one, _), (next, _)| one < next) {
+        return;
+    }
     let mut keys: Vec<&Key> = partitions.iter().map(|(key, _)| key).collect();
     keys.sort_unstable();
     if keys.is_sorted_by(|one, next| one < next) {

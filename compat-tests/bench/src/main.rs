@@ -150,15 +150,18 @@ fn run_round(
     round: usize,
     legs: &mut Vec<Value>,
 ) -> Result<()> {
-    let mut running = scenarios::NUMBERS.iter().filter(|number| options.only.contains(number));
-    let Some(first) = running.next() else { return Ok(()) };
+    let mut running = scenarios::NUMBERS.to_vec();
+    running.retain(|number| options.only.contains(number));
+    if running.is_empty() {
+        return Ok(());
+    }
     std::thread::sleep(options.scale.between);
     let mut peer = Peer::new(programs, kind)?;
     peer.start()?;
     let tools = programs.kafka_jars.clone().map(|jars| Tools { jars });
     let mut bench = Bench { peer: &peer, scale: &options.scale, tools, topics: 0 };
     bench.warm_up()?;
-    for number in std::iter::once(first).chain(running).copied() {
+    for number in running {
         let failed = || format!("scenario {number} on {}", kind.name());
         let parts = undisturbed(|| bench.run(number)).with_context(failed)?;
         keep(number, kind, round, parts, legs);

@@ -149,8 +149,7 @@ impl Bench<'_> {
         stock::librdkafka_consume(&address, &topic, shape.partitions, records)?;
         parts.push(self.moved(format!("librdkafka reads {name}"), mark.taken(), records, shape));
         self.gone(&topic)?;
-        let Some(tools) = &self.tools else { return Ok(parts) };
-        let tools = Tools { jars: tools.jars.clone() };
+        let Some(tools) = self.tools.clone() else { return Ok(parts) };
         let (topic, _) = self.topic(shape.partitions, Acks::Default)?;
         // The tools say their rate; the time that Java takes to start is not the broker's.
         let at = |taken: Taken, rate: f64| Taken { wall_s: records as f64 / rate, ..taken };

@@ -88,6 +88,7 @@ pub fn librdkafka_consume(address: &str, topic: &str, partitions: i32, records: 
 }
 
 /// Apache Kafka's own perf tools, in processes of their own.
+#[derive(Clone)]
 pub struct Tools {
     /// A directory of Kafka's jars.
     pub jars: PathBuf,
